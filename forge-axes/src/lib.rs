@@ -1,0 +1,1 @@
+//! Axis names as types: a total type-level algebra of axis lists.

@@ -1,0 +1,9 @@
+//! Untyped CPU kernels of Forge: slices in, slices out, no axes, no graph.
+//!
+//! A kernel is unchecked in the sense of *meaning* (its caller has validated sizes), allocation-free, and has one
+//! scalar meaning that every instruction set agrees with. The instruction set is chosen once, at run time ([`isa`]);
+//! work is divided by size alone, never by the number of threads ([`team`]), so the same inputs give the same bits on
+//! one thread and on eight.
+
+pub mod isa;
+pub mod team;

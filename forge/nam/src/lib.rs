@@ -1,0 +1,1 @@
+//! Neural amp profiles (.nam) on Forge.

@@ -1,0 +1,1 @@
+//! Forge: axis names live in the type.

@@ -1,0 +1,1 @@
+//! The cases are in `fail/`, `fail-build/` and `pass/`; `tests/` runs them.
