@@ -5,5 +5,12 @@
 //! work is divided by size alone, never by the number of threads ([`team`]), so the same inputs give the same bits on
 //! one thread and on eight.
 
+pub mod buffer;
+pub mod dtype;
+pub mod elementwise;
 pub mod isa;
+pub mod layout;
 pub mod team;
+
+pub use dtype::{DType, Element, bf16, f16};
+pub use layout::{Layout, MAX_RANK, Strided};
