@@ -10,6 +10,7 @@ pub mod dtype;
 pub mod elementwise;
 pub mod isa;
 pub mod layout;
+pub mod math;
 pub mod team;
 
 pub use dtype::{DType, Element, bf16, f16};
