@@ -163,10 +163,10 @@ fn einsum_of_three() {
     // the same at run time, for a number of operands not known before
     let ops: Vec<&[Key<'_>]> = vec![<(Batch, In)>::KEYS, <(In, Out)>::KEYS, <(Seq, Out)>::KEYS];
     let mut at = vec![[0; MAX_LOOPS]; 3];
-    let ranks = plan::einsum(&ops, <(Seq, Batch)>::KEYS, &mut at).unwrap();
+    let ranks = einsum(&ops, <(Seq, Batch)>::KEYS, &mut at).unwrap();
     assert_eq!((ranks.out_rank, ranks.sum_rank), (2, 2));
     assert_eq!(at, P.at);
-    let fault = |out: &[Key<'_>]| plan::einsum(&ops, out, &mut [[0; MAX_LOOPS]; 3]).unwrap_err();
+    let fault = |out: &[Key<'_>]| einsum(&ops, out, &mut [[0; MAX_LOOPS]; 3]).unwrap_err();
     assert_eq!(fault(<(Seq, Dim)>::KEYS), EinsumFault::OutputNowhere(1));
     assert_eq!(fault(<(Seq, Batch, Seq)>::KEYS), EinsumFault::OutputTwice(2));
 }
@@ -176,9 +176,9 @@ fn einsum_has_room_for_32_axes() {
     let all: Vec<String> = (0..33).map(|i| format!("a{i}")).collect();
     let keys: Vec<Key<'_>> = all.iter().map(|n| Key::named(n)).collect();
     let ops = |n: usize| -> Vec<&[Key<'_>]> { keys[..n].chunks(16).collect() };
-    assert_eq!(plan::einsum(&ops(32), &[], &mut [[0; MAX_LOOPS]; 2]).unwrap().sum_rank, 32);
-    assert_eq!(plan::einsum(&ops(33), &[], &mut [[0; MAX_LOOPS]; 3]), Err(EinsumFault::TooManyAxes));
-    assert_eq!(plan::einsum(&ops(32), &keys[..17], &mut [[0; MAX_LOOPS]; 2]), Err(EinsumFault::TooManyAxes));
+    assert_eq!(einsum(&ops(32), &[], &mut [[0; MAX_LOOPS]; 2]).unwrap().sum_rank, 32);
+    assert_eq!(einsum(&ops(33), &[], &mut [[0; MAX_LOOPS]; 3]), Err(EinsumFault::TooManyAxes));
+    assert_eq!(einsum(&ops(32), &keys[..17], &mut [[0; MAX_LOOPS]; 2]), Err(EinsumFault::TooManyAxes));
 }
 
 #[test]
