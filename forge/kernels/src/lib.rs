@@ -11,6 +11,7 @@ pub mod elementwise;
 pub mod isa;
 pub mod layout;
 pub mod math;
+pub mod rng;
 pub mod team;
 
 pub use dtype::{DType, Element, bf16, f16};

@@ -69,6 +69,8 @@ pub trait Real:
     fn abs(self) -> Self;
     /// This magnitude with the sign of `sign`.
     fn copysign(self, sign: Self) -> Self;
+    /// The largest number below.
+    fn next_down(self) -> Self;
     /// Square root.
     fn sqrt(self) -> Self;
     /// `self * a + b`, in one rounding where `FMA` says that it is one instruction, else in two.
@@ -265,6 +267,10 @@ macro_rules! real {
             #[inline(always)]
             fn copysign(self, sign: Self) -> Self {
                 $t::copysign(self, sign)
+            }
+            #[inline(always)]
+            fn next_down(self) -> Self {
+                $t::next_down(self)
             }
             #[inline(always)]
             fn sqrt(self) -> Self {
