@@ -287,9 +287,19 @@ crate::multiversion! {
             // A block of whole pairs, of which the first number may not be asked for.
             let skip = (index % 2) as usize;
             let n = rest.len().min(BLOCK - skip);
+            // The steps of `normal_pair`, each a loop of its own: so they vectorise.
             let (mut even, mut odd) = ([0.0; BLOCK / 2], [0.0; BLOCK / 2]);
-            for (i, (e, o)) in even.iter_mut().zip(&mut odd).enumerate() {
-                (*e, *o) = normal_pair(base, (index / 2).wrapping_add(i as u64));
+            let first = index - skip as u64;
+            for i in 0..BLOCK / 2 {
+                even[i] = 1.0 - unit(at(base, first.wrapping_add(2 * i as u64)));
+                odd[i] = unit(at(base, first.wrapping_add(2 * i as u64 + 1)));
+            }
+            for e in &mut even {
+                *e = radius(*e);
+            }
+            for (e, o) in even.iter_mut().zip(&mut odd) {
+                let (sin, cos) = sin_cos_turns(*o);
+                (*e, *o) = (*e * cos, *e * sin);
             }
             let (now, later) = rest.split_at_mut(n);
             for (i, o) in now.iter_mut().enumerate() {
@@ -307,10 +317,14 @@ crate::multiversion! {
 #[inline(always)]
 fn normal_pair(base: u64, pair: u64) -> (f64, f64) {
     let first = pair.wrapping_mul(2);
-    let a = 1.0 - unit(at(base, first));
-    let radius = (-2.0 * ln(a)).sqrt();
+    let r = radius(1.0 - unit(at(base, first)));
     let (sin, cos) = sin_cos_turns(unit(at(base, first.wrapping_add(1))));
-    (radius * cos, radius * sin)
+    (r * cos, r * sin)
+}
+
+#[inline(always)]
+fn radius(a: f64) -> f64 {
+    (-2.0 * ln(a)).sqrt()
 }
 
 #[inline(always)]
