@@ -13,6 +13,8 @@ pub trait Size: 'static {
     type Arg<A: Axis>: Copy;
     /// The size that an argument stands for.
     fn get<A: Axis>(arg: Self::Arg<A>) -> usize;
+    /// The argument that stands for `n`; a fixed size has one argument only, whatever `n` is.
+    fn arg<A: Axis>(n: usize) -> Self::Arg<A>;
 }
 
 /// The size is known when the program runs.
@@ -26,6 +28,9 @@ impl Size for Dyn {
     fn get<A: Axis>(n: usize) -> usize {
         n
     }
+    fn arg<A: Axis>(n: usize) -> usize {
+        n
+    }
 }
 
 impl<const N: usize> Size for Fixed<N> {
@@ -33,6 +38,9 @@ impl<const N: usize> Size for Fixed<N> {
     type Arg<A: Axis> = A;
     fn get<A: Axis>(_: A) -> usize {
         N
+    }
+    fn arg<A: Axis>(_: usize) -> A {
+        A::default()
     }
 }
 

@@ -22,6 +22,11 @@ impl Errors {
         }
     }
 
+    /// Nothing was collected.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// `compile_error!` calls for what was collected, or nothing.
     pub(crate) fn tokens(&self) -> TokenStream {
         self.0.as_ref().map(Error::to_compile_error).unwrap_or_default()

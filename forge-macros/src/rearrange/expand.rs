@@ -1,0 +1,113 @@
+//! From [`Rearrange`] to calls of `Tensor`'s methods.
+
+use super::{Input, Output, Rearrange, Sized};
+use crate::syntax::{AxisPath, list_type};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::Path;
+use syn::spanned::Spanned;
+
+pub(super) fn expand(krate: &Path, r: &Rearrange) -> TokenStream {
+    let private = quote!(#krate::__private);
+    let x = Ident::new("x", Span::mixed_site());
+    let expr = &r.operand;
+    let operand_type = list_type(r.operand_axes());
+    // The operand's span carries a mismatch of its type.
+    let mut steps = quote_spanned!(expr.span()=> let #x: &#krate::Tensor<#operand_type, _> = &#expr;);
+    let mut step = |call: TokenStream| steps.extend(quote!(let #x = &#call;));
+
+    for i in &r.input {
+        if let Input::Split { whole, parts } = i {
+            step(split(&private, &x, whole, parts));
+        }
+    }
+    let mut order = r.split_axes();
+
+    let vanishing = r.vanishing();
+    if let Some((reducer, span)) = &r.reducer {
+        let method = Ident::new(reducer.name(), *span);
+        let axes = values(&private, vanishing.iter().copied());
+        step(quote!(#x.#method(#axes)));
+        order.retain(|a| !vanishing.iter().any(|v| v.name() == a.name()));
+    }
+
+    let parts = r.parts();
+    for new in parts.iter().filter(|p| p.size.is_some()) {
+        let (axis, size) = (value(&private, &new.axis), &new.size);
+        step(quote!(#x.insert(#axis).expand(#axis, #size)));
+        order.push(&new.axis);
+    }
+
+    if !order.iter().map(|a| a.text()).eq(parts.iter().map(|p| p.axis.text())) {
+        let target = list_type(parts.iter().map(|p| &p.axis));
+        step(quote!(#x.permute::<#target>()));
+    }
+
+    for o in &r.output {
+        if let Output::Merge { parts, into } = o {
+            let to = value(&private, into);
+            step(match &parts[..] {
+                [one] => {
+                    let from = value(&private, &one.axis);
+                    quote!(#x.rename(#from, #to))
+                }
+                _ => {
+                    let axes = values(&private, parts.iter().map(|p| &p.axis));
+                    quote!(#x.merge(#axes, #to))
+                }
+            });
+        }
+    }
+
+    let result = list_type(r.result_axes());
+    quote!({ #steps let #x: &#krate::Tensor<#result, _> = #x; #krate::Tensor::clone(#x) })
+}
+
+/// The value of an axis, at its place in the source. (A generic axis has no other.)
+fn value(private: &TokenStream, axis: &AxisPath) -> TokenStream {
+    quote_spanned!(axis.span()=> #private::value::<#axis>())
+}
+
+/// The value of a list: one axis stands bare.
+fn values<'a>(private: &TokenStream, axes: impl Iterator<Item = &'a AxisPath>) -> TokenStream {
+    let v: Vec<TokenStream> = axes.map(|a| value(private, a)).collect();
+    match &v[..] {
+        [one] => one.clone(),
+        _ => quote!((#(#v),*)),
+    }
+}
+
+/// `x.split(whole, (parts...), (sizes...))`. A part without a size has a fixed one, or takes what the others leave.
+fn split(private: &TokenStream, x: &Ident, whole: &AxisPath, parts: &[Sized]) -> TokenStream {
+    let algebra = quote!(#private::axes_algebra);
+    let sizes: Vec<Ident> = (0..parts.len()).map(|i| format_ident!("size{}", i, span = Span::mixed_site())).collect();
+    let (mut given, mut factors) = (TokenStream::new(), Vec::new());
+    for (p, size) in parts.iter().zip(&sizes) {
+        let axis = &p.axis;
+        match &p.size {
+            Some(e) => {
+                given.extend(quote_spanned!(e.span()=> let #size: #algebra::SizeArg<#axis> = #e;));
+                factors.push(quote!(#private::size_of_arg::<#axis>(#size)));
+            }
+            None => factors.push(quote!(#private::fixed_or_one::<#axis>())),
+        }
+    }
+    let open: Vec<usize> = (0..parts.len()).filter(|&i| parts[i].size.is_none()).collect();
+    let (mut checks, mut rest) = (TokenStream::new(), TokenStream::new());
+    for &i in &open {
+        let (axis, size) = (&parts[i].axis, &sizes[i]);
+        for &j in open.iter().filter(|&&j| j > i) {
+            let other = &parts[j].axis;
+            checks.extend(quote_spanned!(other.span()=> #private::one_is_fixed::<#axis, #other>();));
+        }
+        let others = factors.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, f)| f);
+        let at = value(private, whole);
+        rest.extend(quote!(let #size = #private::what_is_left::<#axis>(#x.size(#at), [#(#others),*]);));
+    }
+    let (whole, parts) = (value(private, whole), values(private, parts.iter().map(|p| &p.axis)));
+    let sizes = match &sizes[..] {
+        [one] => quote!(#one),
+        _ => quote!((#(#sizes),*)),
+    };
+    quote!({ #checks #given #rest #x.split(#whole, #parts, #sizes) })
+}
