@@ -41,15 +41,15 @@ fn cases() -> Vec<Case> {
         c("exp_m1", math::exp_m1, f64::exp_m1, |_| 1.6),
         c("log", math::log, f64::ln, |_| 0.9),
         c("log1p", math::log1p, f64::ln_1p, |_| 1.0),
-        c("tanh", math::tanh, f64::tanh, |_| 2.5),
+        c("tanh", math::tanh, f64::tanh, |_| 2.7),
         c("sigmoid", math::sigmoid, sigmoid, |_| 2.5),
         c("erf", math::erf, math::erf_f64, |_| 1.5),
-        c("erfc", math::erfc, math::erfc_f64, |x| if x < 9.0 { 6.0 } else { 60.0 }),
+        c("erfc", math::erfc, math::erfc_f64, |x| if x < 9.0 { 7.0 } else { 60.0 }),
         c("sin", math::sin, f64::sin, |_| 1.6),
         c("cos", math::cos, f64::cos, |_| 1.6),
         c("softplus", math::softplus, |x| (if x < 0.0 { 0.0 } else { x }) + (-x.abs()).exp().ln_1p(), |_| 2.0),
         c("elu", math::elu, |x| if x > 0.0 { x } else { x.exp_m1() }, |_| 1.6),
-        c("silu", math::silu, |x| bounded(x) * sigmoid(x), |x| if x > -87.0 { 3.0 } else { 60.0 }),
+        c("silu", math::silu, |x| bounded(x) * sigmoid(x), |x| if x > -87.0 { 3.5 } else { 60.0 }),
         c("quick_gelu", math::quick_gelu, |x| bounded(x) * sigmoid(1.702 * x), |x| grows(4.0, 2.0, 1.702 * f64::from(x))),
         c("gelu", math::gelu, gelu, |x| grows(4.0, 4.0, 1.6 * f64::from(x) * (1.0 + 0.045 * f64::from(x).powi(2)))),
         c("gelu_erf", math::gelu_erf, |x| 0.5 * bounded(x) * math::erfc_f64(-bounded(x) * std::f64::consts::FRAC_1_SQRT_2),
@@ -139,10 +139,10 @@ impl BitsF32 for f64 {
     }
 }
 
-/// About 10 minutes on two cores:
+/// About 40 minutes on two cores:
 /// `cargo test --release -p forge-kernels --test math -- --ignored every_f32`
 #[test]
-#[ignore = "all 2^32 arguments take minutes"]
+#[ignore = "all 2^32 arguments take most of an hour"]
 fn bounds_hold_on_every_f32() {
     check_all(1 << 32, |i| i as u32);
 }

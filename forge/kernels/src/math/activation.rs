@@ -15,7 +15,7 @@ macro_rules! from_real {
 from_real! {
     /// `1 / (1 + e^-x)`, at most 2.5 ULP, subnormal results included.
     sigmoid;
-    /// `x / (1 + e^-x)`, at most 3 ULP for `x > -87` (below, the result nears the subnormals); 0 at `-inf`.
+    /// `x / (1 + e^-x)`, at most 3.5 ULP for `x > -87` (below, the result nears the subnormals); 0 at `-inf`.
     silu;
     /// `x sigmoid(1.702 x)`, at most `4 + 2 |1.702 x|` ULP; 0 at `-inf`.
     quick_gelu;
@@ -34,7 +34,7 @@ from_real! {
     fast_tanh;
 }
 
-/// `tanh x`, at most 2.5 ULP, exact in the limit of small `x`.
+/// `tanh x`, at most 2.7 ULP, exact in the limit of small `x`.
 #[inline(always)]
 pub fn tanh(x: f32) -> f32 {
     // From 10 on the quotient is 1.

@@ -44,7 +44,7 @@ pub fn erf(x: f32) -> f32 {
     if a < 1.0 { erf_small(x) } else { large }
 }
 
-/// `1 - erf(x)`, at most 6 ULP; with less precision above 9, where the results are subnormal.
+/// `1 - erf(x)`, at most 7 ULP; with less precision above 9, where the results are subnormal.
 #[inline(always)]
 pub fn erfc(x: f32) -> f32 {
     let a = x.abs();
