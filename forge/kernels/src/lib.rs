@@ -8,6 +8,7 @@
 pub mod buffer;
 pub mod dtype;
 pub mod elementwise;
+pub mod gemm;
 pub mod isa;
 pub mod layout;
 pub mod math;
