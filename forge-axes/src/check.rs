@@ -27,30 +27,70 @@ impl<X: Axes<Contains<A> = False>, A: Axis> Lacks<A> for X {}
 ///
 /// In generic code `L: Has<A>` is enough for `A: SubsetOf<L>`, and `L: Has<A> + Has<B>` for `(A, B): SubsetOf<L>`.
 pub trait SubsetOf<L: Axes> {}
+impl<R: Axes, L: Axes> SubsetOf<L> for R where [L]: HasAll<R::Each> {}
 
 /// No axis of the list `Self` is in `L`.
 ///
 /// In generic code `L: Lacks<A>` is enough for `A: NoneIn<L>`, and `L: Lacks<A> + Lacks<B>` for `(A, B): NoneIn<L>`.
 pub trait NoneIn<L: Axes> {}
+impl<R: Axes, L: Axes> NoneIn<L> for R where [L]: LacksAll<R::Each> {}
 
-impl<L: Axes> SubsetOf<L> for () {}
-impl<L: Axes> NoneIn<L> for () {}
-impl<L: Axes, A: Axis> SubsetOf<L> for A where L: Has<A> {}
-impl<L: Axes, A: Axis> NoneIn<L> for A where L: Lacks<A> {}
+/// `Self` and `Y` have the same axes, in any order.
+pub trait PermutationOf<Y: Axes> {}
+impl<X: Axes, Y: Axes> PermutationOf<Y> for X
+where
+    [X]: HasAll<Y::Each>,
+    [Y]: HasAll<X::Each> + RepeatsNone<Y::RepeatsInto<()>, Y>,
+{
+}
+
+/// The list `Self` without the axes `Old` has no axis of the list `New`: those may take the place of these.
+pub trait RoomFor<New: Axes, Old: Axes> {}
+impl<X: Axes, New: Axes, Old: Axes> RoomFor<New, Old> for X where [X]: RoomForAll<New::Each, Old> {}
+
+/// No axis appears twice in `Self`.
+pub trait Distinct {}
+impl<X: Axes> Distinct for X where [X]: RepeatsNone<X::RepeatsInto<()>, X> {}
+
+// ---- the bounds behind them ------------------------------------------------------------------------------------
+//
+// For each list there is one impl to choose from (the lists differ in length). Only so does rustc go on to the bound
+// that fails at the bottom and names one axis; with two candidates it stops at "the trait bound is not satisfied".
+
+/// Asked of `[L]`: `L` has every axis of a tuple.
+#[doc(hidden)]
+pub trait HasAll<Each> {}
+/// Asked of `[L]`: `L` has no axis of a tuple.
+#[doc(hidden)]
+pub trait LacksAll<Each> {}
+/// Asked of `[L]`: `L` without `Old` has no axis of a tuple.
+#[doc(hidden)]
+pub trait RoomForAll<Each, Old> {}
+
+/// Asked of `[L]`: `L` without `Old` does not contain `New`.
+#[diagnostic::on_unimplemented(message = "axis `{New}` is already in `{L}`", label = "`{New}` would appear twice")]
+#[doc(hidden)]
+pub trait RoomForOne<New, Old, L> {}
+#[diagnostic::do_not_recommend]
+impl<L: Axes, New: Axis, Old: Axes> RoomForOne<New, Old, L> for [L] where Minus<L, Old>: Axes<Contains<New> = False> {}
+
 macro_rules! each {
-    ($($($t:ident),+;)+) => {$(
-        impl<L: Axes, $($t: Axis),+> SubsetOf<L> for ($($t),+) where L: $(Has<$t> +)+ {}
-        impl<L: Axes, $($t: Axis),+> NoneIn<L> for ($($t),+) where L: $(Lacks<$t> +)+ {}
+    ($($($t:ident)*;)+) => {$(
+        impl<L, $($t: Axis),*> HasAll<($($t,)*)> for [L] where $(L: Has<$t>),* {}
+        impl<L, $($t: Axis),*> LacksAll<($($t,)*)> for [L] where $(L: Lacks<$t>),* {}
+        impl<L, Old, $($t: Axis),*> RoomForAll<($($t,)*), Old> for [L] where $([L]: RoomForOne<$t, Old, L>),* {}
     )+};
 }
 each! {
-    A, B;
-    A, B, C;
-    A, B, C, D;
-    A, B, C, D, E;
-    A, B, C, D, E, F;
-    A, B, C, D, E, F, G;
-    A, B, C, D, E, F, G, H;
+    ;
+    A;
+    A B;
+    A B C;
+    A B C D;
+    A B C D E;
+    A B C D E F;
+    A B C D E F G;
+    A B C D E F G H;
 }
 
 /// The empty list.
@@ -58,17 +98,7 @@ each! {
 pub trait Empty {}
 impl Empty for () {}
 
-/// `L` lacks none of `Missing`: holds for `()` alone, so that the error names exactly the missing axes.
-#[diagnostic::on_unimplemented(
-    message = "axis `{Missing}` is not in `{L}`",
-    label = "`{Missing}` is missing from `{L}`"
-)]
-#[doc(hidden)]
-pub trait LacksNone<Missing, L> {}
-#[diagnostic::do_not_recommend]
-impl<L, M: Empty> LacksNone<M, L> for [L] {}
-
-/// `L` repeats none of its axes.
+/// Asked of `[L]`: `L` repeats none of its axes. Holds for `()` alone, so that the error names the repeated ones.
 #[diagnostic::on_unimplemented(
     message = "axis `{Repeated}` appears twice in `{L}`",
     label = "duplicate axis `{Repeated}`"
@@ -77,16 +107,3 @@ impl<L, M: Empty> LacksNone<M, L> for [L] {}
 pub trait RepeatsNone<Repeated, L> {}
 #[diagnostic::do_not_recommend]
 impl<L, M: Empty> RepeatsNone<M, L> for [L] {}
-
-/// No axis appears twice in `Self`.
-pub trait Distinct {}
-impl<X: Axes> Distinct for X where [X]: RepeatsNone<X::RepeatsInto<()>, X> {}
-
-/// `Self` and `Y` have the same axes, in any order.
-pub trait PermutationOf<Y: Axes> {}
-impl<X: Axes, Y: Axes> PermutationOf<Y> for X
-where
-    [X]: LacksNone<Minus<Y, X>, X>,
-    [Y]: LacksNone<Minus<X, Y>, Y> + RepeatsNone<Y::RepeatsInto<()>, Y>,
-{
-}

@@ -25,6 +25,9 @@ pub trait Axes: 'static {
     /// Writes the sizes that `d` stands for into the first [`Self::RANK`] places of `out`.
     fn dims(d: Self::Dims, out: &mut [usize; MAX_AXES]);
 
+    /// The same axes as a tuple, `(A,)` for one: what the bounds over each axis of a list are asked of.
+    #[doc(hidden)]
+    type Each;
     /// Does the list contain `A`?
     type Contains<A: Axis>: Bool;
     /// The list with `A` at its end.
@@ -49,6 +52,7 @@ impl Axes for () {
     const KEYS: &'static [Key<'static>] = &[];
     type Dims = ();
     fn dims((): (), _: &mut [usize; MAX_AXES]) {}
+    type Each = ();
     type Contains<A: Axis> = False;
     type Push<A: Axis> = A;
     type RemoveInto<A: Axis, Acc: Axes> = Acc;
@@ -67,6 +71,7 @@ impl<H: Axis> Axes for H {
     fn dims(d: Self::Dims, out: &mut [usize; MAX_AXES]) {
         out[0] = <H::Size as Size>::get::<H>(d);
     }
+    type Each = (H,);
     type Contains<A: Axis> = Eq<H, A>;
     type Push<A: Axis> = (H, A);
     type RemoveInto<A: Axis, Acc: Axes> = <Eq<H, A> as Bool>::PushUnless<Acc, H>;
@@ -84,6 +89,7 @@ impl Axes for MoreThan8Axes {
     const KEYS: &'static [Key<'static>] = panic!("a tensor may have at most 8 axes");
     type Dims = ();
     fn dims((): (), _: &mut [usize; MAX_AXES]) {}
+    type Each = ();
     type Contains<A: Axis> = False;
     type Push<A: Axis> = Self;
     type RemoveInto<A: Axis, Acc: Axes> = Self;
@@ -124,6 +130,7 @@ macro_rules! list {
                 out[0] = <$h::Size as Size>::get::<$h>(d.0);
                 $( out[$i] = <$t::Size as Size>::get::<$t>(d.$i); )+
             }
+            type Each = Self;
             type Contains<Q: Axis> = <Eq<$h, Q> as Bool>::OrIn<tail!($($t),+), Q>;
             type Push<$new: Axis> = $push;
             type RemoveInto<Q: Axis, Acc: Axes> =

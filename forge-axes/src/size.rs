@@ -53,19 +53,27 @@ pub type SizeArg<A> = <<A as Axis>::Size as Size>::Arg<A>;
 pub trait SameSize<B: Axis> {}
 impl<A: Axis, B: Axis> SameSize<B> for A where A::Size: SizesMeet<A, B, B::Size> {}
 
-/// The leaf of [`SameSize`]: it knows the axes too, for its message.
+/// What [`SameSize`] asks of the two sizes; it knows the axes too, for the message.
+#[doc(hidden)]
+pub trait SizesMeet<A, B, T> {}
+impl<A, B, S: Size> SizesMeet<A, B, S> for Dyn {}
+impl<A, B, const N: usize> SizesMeet<A, B, Dyn> for Fixed<N> {}
+impl<A, B, const N: usize, const M: usize> SizesMeet<A, B, Fixed<M>> for Fixed<N> where (): EqualSizes<A, B, N, M> {}
+
+/// `N` is `M`.
 #[diagnostic::on_unimplemented(
-    message = "axes `{A}` and `{B}` have different fixed sizes: `{Self}` and `{T}`",
+    message = "axes `{A}` and `{B}` have different fixed sizes: {N} and {M}",
     label = "these sizes can never be equal"
 )]
 #[doc(hidden)]
-pub trait SizesMeet<A, B, T> {}
+pub trait EqualSizes<A, B, const N: usize, const M: usize> {}
 #[diagnostic::do_not_recommend]
-impl<A, B, S: Size> SizesMeet<A, B, S> for Dyn {}
-#[diagnostic::do_not_recommend]
-impl<A, B, const N: usize> SizesMeet<A, B, Dyn> for Fixed<N> {}
-#[diagnostic::do_not_recommend]
-impl<A, B, const N: usize> SizesMeet<A, B, Fixed<N>> for Fixed<N> {}
+impl<A, B, const N: usize, const M: usize> EqualSizes<A, B, N, M> for () where Fixed<N>: Is<Fixed<M>> {}
+
+/// The two types are one.
+#[doc(hidden)]
+pub trait Is<T> {}
+impl<T> Is<T> for T {}
 
 /// An axis whose size may change (concat, narrow, pad ...): not one of fixed size.
 #[diagnostic::on_unimplemented(

@@ -171,3 +171,12 @@ fn shapes_as_the_caller_writes_them() {
     assert_eq!(out[0], 6);
     <() as Axes>::dims((), &mut out);
 }
+
+#[test]
+fn room_for_what_takes_their_place() {
+    fn room<X: RoomFor<New, Old>, New: Axes, Old: Axes>() {}
+    room::<(Batch, Model), (Head, Dim), Model>();
+    // a part, or the merged axis, may keep the name of what it replaces
+    room::<(Batch, Model), (Head, Model), Model>();
+    room::<(Batch, Head, Dim), Dim, (Head, Dim)>();
+}

@@ -2,7 +2,7 @@
 //! error.
 
 use crate::errors::Errors;
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Delimiter, Group, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 use syn::parse::{Parse, ParseStream, Result};
 use syn::spanned::Spanned;
@@ -87,17 +87,24 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> Result<TokenStr
     // Documentation belongs to one of them; `Result` is `must_use` already.
     let twin_attrs = f.attrs.iter().filter(|a| !a.path().is_ident("doc") && !a.path().is_ident("must_use"));
     let (vis, body) = (&f.vis, &f.block);
+    let mut panicking = Group::new(
+        Delimiter::Brace,
+        quote! {
+            match #callee #turbofish (#(#args),*) {
+                ::core::result::Result::Ok(value) => value,
+                ::core::result::Result::Err(error) => crate::error::raise(error),
+            }
+        },
+    );
+    // The braces of the written body: an error that points at the method then points at what was written, and does
+    // not speak of this macro.
+    panicking.set_span(f.block.brace_token.span.join());
 
     Ok(quote! {
         #(#attrs)*
         #panics
         #[track_caller]
-        #vis #sig {
-            match #callee #turbofish (#(#args),*) {
-                ::core::result::Result::Ok(value) => value,
-                ::core::result::Result::Err(error) => crate::error::raise(error),
-            }
-        }
+        #vis #sig #panicking
 
         #(#twin_attrs)*
         #[doc = #twin_doc]
