@@ -39,8 +39,8 @@ impl<R: Axes, L: Axes> NoneIn<L> for R where [L]: LacksAll<R::Each> {}
 pub trait PermutationOf<Y: Axes> {}
 impl<X: Axes, Y: Axes> PermutationOf<Y> for X
 where
-    [X]: HasAll<Y::Each>,
-    [Y]: HasAll<X::Each> + RepeatsNone<Y::RepeatsInto<()>, Y>,
+    [X]: MissesNone<Minus<Y, X>, X>,
+    [Y]: MissesNone<Minus<X, Y>, Y> + RepeatsNone<Y::RepeatsInto<()>, Y>,
 {
 }
 
@@ -58,18 +58,14 @@ impl<X: Axes> Distinct for X where [X]: RepeatsNone<X::RepeatsInto<()>, X> {}
 // that fails at the bottom and names one axis; with two candidates it stops at "the trait bound is not satisfied".
 
 /// Asked of `[L]`: `L` has every axis of a tuple.
-#[doc(hidden)]
 pub trait HasAll<Each> {}
 /// Asked of `[L]`: `L` has no axis of a tuple.
-#[doc(hidden)]
 pub trait LacksAll<Each> {}
 /// Asked of `[L]`: `L` without `Old` has no axis of a tuple.
-#[doc(hidden)]
 pub trait RoomForAll<Each, Old> {}
 
 /// Asked of `[L]`: `L` without `Old` does not contain `New`.
 #[diagnostic::on_unimplemented(message = "axis `{New}` is already in `{L}`", label = "`{New}` would appear twice")]
-#[doc(hidden)]
 pub trait RoomForOne<New, Old, L> {}
 #[diagnostic::do_not_recommend]
 impl<L: Axes, New: Axis, Old: Axes> RoomForOne<New, Old, L> for [L] where Minus<L, Old>: Axes<Contains<New> = False> {}
@@ -94,16 +90,24 @@ each! {
 }
 
 /// The empty list.
-#[doc(hidden)]
 pub trait Empty {}
 impl Empty for () {}
+
+/// Asked of `[L]`: `L` misses none of the axes `Missing`. Holds for `()` alone, so that the error names the missing
+/// ones. (Here `Has` would not do: its `Self` would be that of [`PermutationOf`], and rustc would drop its message.)
+#[diagnostic::on_unimplemented(
+    message = "axis `{Missing}` is not in `{L}`",
+    label = "`{Missing}` is missing from `{L}`"
+)]
+pub trait MissesNone<Missing, L> {}
+#[diagnostic::do_not_recommend]
+impl<L, M: Empty> MissesNone<M, L> for [L] {}
 
 /// Asked of `[L]`: `L` repeats none of its axes. Holds for `()` alone, so that the error names the repeated ones.
 #[diagnostic::on_unimplemented(
     message = "axis `{Repeated}` appears twice in `{L}`",
     label = "duplicate axis `{Repeated}`"
 )]
-#[doc(hidden)]
 pub trait RepeatsNone<Repeated, L> {}
 #[diagnostic::do_not_recommend]
 impl<L, M: Empty> RepeatsNone<M, L> for [L] {}

@@ -45,16 +45,17 @@ pub mod plan;
 mod size;
 
 pub use crate::bool::{Bool, False, True};
-pub use crate::check::{Distinct, Has, Lacks, NoneIn, PermutationOf, RoomFor, SubsetOf};
-#[doc(hidden)]
-pub use crate::check::{Empty, HasAll, LacksAll, RepeatsNone, RoomForAll, RoomForOne};
+pub use crate::check::{
+    Distinct, Empty, Has, HasAll, Lacks, LacksAll, MissesNone, NoneIn, PermutationOf, RepeatsNone, RoomFor, RoomForAll,
+    RoomForOne, SubsetOf,
+};
 #[doc(hidden)]
 pub use crate::id::*;
 pub use crate::key::Key;
 pub use crate::list::{Axes, FirstAxis, MAX_AXES, MoreThan8Axes};
 #[doc(hidden)]
-pub use crate::size::{Agrees, EqualSizes, Is, Known, Number, Numbers, Plus, SizesMeet, Times, Unknown};
-pub use crate::size::{Dyn, FactorsOf, Fixed, Resizable, SameSize, Size, SizeArg, TermsOf};
+pub use crate::size::{Agrees, Is, Known, Number, Numbers, Plus, Times, Unknown};
+pub use crate::size::{Dyn, EqualSizes, FactorsOf, Fixed, Resizable, SameSize, Size, SizeArg, SizesMeet, TermsOf};
 #[doc(hidden)]
 pub use typenum;
 

@@ -54,7 +54,6 @@ pub trait SameSize<B: Axis> {}
 impl<A: Axis, B: Axis> SameSize<B> for A where A::Size: SizesMeet<A, B, B::Size> {}
 
 /// What [`SameSize`] asks of the two sizes; it knows the axes too, for the message.
-#[doc(hidden)]
 pub trait SizesMeet<A, B, T> {}
 impl<A, B, S: Size> SizesMeet<A, B, S> for Dyn {}
 impl<A, B, const N: usize> SizesMeet<A, B, Dyn> for Fixed<N> {}
@@ -65,7 +64,6 @@ impl<A, B, const N: usize, const M: usize> SizesMeet<A, B, Fixed<M>> for Fixed<N
     message = "axes `{A}` and `{B}` have different fixed sizes: {N} and {M}",
     label = "these sizes can never be equal"
 )]
-#[doc(hidden)]
 pub trait EqualSizes<A, B, const N: usize, const M: usize> {}
 #[diagnostic::do_not_recommend]
 impl<A, B, const N: usize, const M: usize> EqualSizes<A, B, N, M> for () where Fixed<N>: Is<Fixed<M>> {}
