@@ -1,1 +1,2 @@
 //! Neural amp profiles (.nam) on Forge.
+pub mod profile;
