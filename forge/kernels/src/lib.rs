@@ -6,13 +6,16 @@
 //! one thread and on eight.
 
 pub mod buffer;
+mod disjoint;
 pub mod dtype;
 pub mod elementwise;
 pub mod gemm;
 pub mod isa;
+pub mod lanes;
 pub mod layout;
 pub mod math;
 pub mod rng;
+pub mod softmax;
 pub mod team;
 
 pub use dtype::{DType, Element, bf16, f16};
