@@ -5,6 +5,7 @@
 
 use crate::disjoint::Disjoint;
 use crate::dtype::Element;
+use crate::scratch::Scratch;
 use crate::team;
 
 /// Elements of one task of the team, about.
@@ -27,11 +28,7 @@ pub struct Lanes {
 impl Lanes {
     /// The lanes of a tensor of `shape` along `axis`.
     pub fn new(shape: &[usize], axis: usize) -> Self {
-        Self {
-            outer: shape[..axis].iter().product(),
-            len: shape[axis],
-            inner: shape[axis + 1..].iter().product(),
-        }
+        Self { outer: shape[..axis].iter().product(), len: shape[axis], inner: shape[axis + 1..].iter().product() }
     }
 
     /// Number of lanes.
@@ -89,7 +86,10 @@ pub fn map_with<T: Element, S: Send, const K: usize>(
     f: impl Fn(usize, &mut [T], [&[T]; K]) -> S + Sync,
 ) {
     let n = lanes.len;
-    assert!(out.len() == lanes.elements() && stats.len() == lanes.count(), "one element for each, one number for each lane");
+    assert!(
+        out.len() == lanes.elements() && stats.len() == lanes.count(),
+        "one element for each, one number for each lane"
+    );
     assert!(ins.iter().all(|x| x.len() == out.len()), "inputs have the shape of the output");
     if stats.is_empty() {
         return;
@@ -111,7 +111,7 @@ pub fn map_with<T: Element, S: Send, const K: usize>(
         return;
     }
     let (out, stats) = (Disjoint::new(out), Disjoint::new(stats));
-    columns(lanes, |scratch, o, i, w| {
+    columns::<T>(lanes, K + 1, |scratch, o, i, w| {
         let first = o * lanes.inner + i;
         // SAFETY: these are the lanes `first..first + w`; `columns` hands out each lane once.
         let stats = unsafe { stats.range(first, w) };
@@ -167,7 +167,7 @@ pub fn reduce<T: Element, S: Send, const K: usize>(
         return;
     }
     let out = Disjoint::new(out);
-    columns(lanes, |scratch, o, i, w| {
+    columns::<T>(lanes, K + 1, |scratch, o, i, w| {
         let first = o * lanes.inner + i;
         // SAFETY: these are the lanes `first..first + w`; `columns` hands out each lane once.
         let out = unsafe { out.range(first, w) };
@@ -178,13 +178,14 @@ pub fn reduce<T: Element, S: Send, const K: usize>(
     });
 }
 
-/// Runs `f(scratch, o, i, w)` for groups of `w <= COLUMNS` lanes `[o, .., i..i + w]`, each lane in exactly one group.
-fn columns<T: Element>(lanes: Lanes, f: impl Fn(&mut Vec<T>, usize, usize, usize) + Sync) {
+/// Runs `f(scratch, o, i, w)` for groups of `w <= COLUMNS` lanes `[o, .., i..i + w]`, each lane in exactly one group. The
+/// scratch memory holds `copies` such groups.
+fn columns<T: Element>(lanes: Lanes, copies: usize, f: impl Fn(&mut [T], usize, usize, usize) + Sync) {
     let per_outer = lanes.inner.div_ceil(COLUMNS);
     let groups = lanes.outer * per_outer;
     let per_task = (TASK / (COLUMNS * lanes.len)).max(1);
     team::run(groups.div_ceil(per_task), |t| {
-        let mut scratch = Vec::new();
+        let mut scratch = Scratch::new(copies * COLUMNS * lanes.len);
         for g in t * per_task..((t + 1) * per_task).min(groups) {
             let (o, i) = (g / per_outer, g % per_outer * COLUMNS);
             f(&mut scratch, o, i, COLUMNS.min(lanes.inner - i));
@@ -195,14 +196,13 @@ fn columns<T: Element>(lanes: Lanes, f: impl Fn(&mut Vec<T>, usize, usize, usize
 /// Lanes `[o, .., i..i + w]` of the inputs as rows in `scratch`, and room for as many rows of output before them.
 fn gather<'s, T: Element, const K: usize>(
     lanes: Lanes,
-    scratch: &'s mut Vec<T>,
+    scratch: &'s mut [T],
     ins: [&[T]; K],
     o: usize,
     i: usize,
     w: usize,
 ) -> (&'s mut [T], [&'s [T]; K]) {
     let (n, size) = (lanes.len, w * lanes.len);
-    scratch.resize((K + 1) * COLUMNS * n, T::default());
     let (rows, input) = scratch.split_at_mut(size);
     for (x, to) in ins.iter().zip(input.chunks_exact_mut(size)) {
         for k in 0..n {

@@ -5,16 +5,21 @@
 //! work is divided by size alone, never by the number of threads ([`team`]), so the same inputs give the same bits on
 //! one thread and on eight.
 
+pub mod attention;
 pub mod buffer;
 mod disjoint;
 pub mod dtype;
 pub mod elementwise;
+pub mod gated;
 pub mod gemm;
 pub mod isa;
 pub mod lanes;
 pub mod layout;
 pub mod math;
+pub mod norm;
 pub mod rng;
+pub mod rope;
+mod scratch;
 pub mod softmax;
 pub mod team;
 
