@@ -15,6 +15,8 @@ pub mod gemm;
 pub mod isa;
 pub mod lanes;
 pub mod layout;
+pub mod linear_loss;
+pub mod loss;
 pub mod math;
 pub mod norm;
 pub mod rng;
