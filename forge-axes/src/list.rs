@@ -22,6 +22,10 @@ pub trait Axes: 'static {
     const KEYS: &'static [Key<'static>];
     /// Sizes as the caller gives them: one [`SizeArg`](crate::SizeArg) for each axis.
     type Dims: Copy;
+    /// A position, one index for each axis: `(2, 0)`; a bare `usize` for one axis.
+    type Index: Copy;
+    /// Writes `i` into the first [`Self::RANK`] places of `out`.
+    fn index(i: Self::Index, out: &mut [usize; MAX_AXES]);
     /// Writes the sizes that `d` stands for into the first [`Self::RANK`] places of `out`.
     fn dims(d: Self::Dims, out: &mut [usize; MAX_AXES]);
 
@@ -53,6 +57,8 @@ impl Axes for () {
     type Dims = ();
     fn dims((): (), _: &mut [usize; MAX_AXES]) {}
     type Each = ();
+    type Index = ();
+    fn index((): (), _: &mut [usize; MAX_AXES]) {}
     type Contains<A: Axis> = False;
     type Push<A: Axis> = A;
     type RemoveInto<A: Axis, Acc: Axes> = Acc;
@@ -72,6 +78,10 @@ impl<H: Axis> Axes for H {
         out[0] = <H::Size as Size>::get::<H>(d);
     }
     type Each = (H,);
+    type Index = usize;
+    fn index(i: usize, out: &mut [usize; MAX_AXES]) {
+        out[0] = i;
+    }
     type Contains<A: Axis> = Eq<H, A>;
     type Push<A: Axis> = (H, A);
     type RemoveInto<A: Axis, Acc: Axes> = <Eq<H, A> as Bool>::PushUnless<Acc, H>;
@@ -90,6 +100,8 @@ impl Axes for MoreThan8Axes {
     type Dims = ();
     fn dims((): (), _: &mut [usize; MAX_AXES]) {}
     type Each = ();
+    type Index = ();
+    fn index((): (), _: &mut [usize; MAX_AXES]) {}
     type Contains<A: Axis> = False;
     type Push<A: Axis> = Self;
     type RemoveInto<A: Axis, Acc: Axes> = Self;
@@ -120,6 +132,11 @@ impl<A: Axis> FirstAxis for A {
     type Rest = ();
 }
 
+macro_rules! index {
+    ($t:ident) => {
+        usize
+    };
+}
 macro_rules! list {
     ($n:literal; $h:ident, $($t:ident $i:tt),+; $new:ident => $push:ty) => {
         impl<$h: Axis, $($t: Axis),+> Axes for ($h, $($t),+) {
@@ -131,6 +148,11 @@ macro_rules! list {
                 $( out[$i] = <$t::Size as Size>::get::<$t>(d.$i); )+
             }
             type Each = Self;
+            type Index = (usize, $(index!($t)),+);
+            fn index(i: Self::Index, out: &mut [usize; MAX_AXES]) {
+                out[0] = i.0;
+                $( out[$i] = i.$i; )+
+            }
             type Contains<Q: Axis> = <Eq<$h, Q> as Bool>::OrIn<tail!($($t),+), Q>;
             type Push<$new: Axis> = $push;
             type RemoveInto<Q: Axis, Acc: Axes> =

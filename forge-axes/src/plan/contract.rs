@@ -72,6 +72,44 @@ impl ContractPlan {
         p
     }
 
+    /// [`new`](Self::new) for axes that are known by small numbers, as the intermediate results of an einsum are.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub const fn from_labels(l: &[u8], r: &[u8], out: &[u8]) -> Self {
+        assert!(l.len() <= MAX_RANK && r.len() <= MAX_RANK && out.len() <= MAX_RANK, "too many axes");
+        let mut p = ContractPlan {
+            l_rank: l.len() as u8,
+            r_rank: r.len() as u8,
+            out_rank: out.len() as u8,
+            sum_rank: 0,
+            out: [[NONE; MAX_RANK]; 2],
+            sum: [[NONE; 2 * MAX_RANK]; 2],
+        };
+        let mut i = 0;
+        while i < out.len() {
+            p.out[0][i] = label_pos(l, out[i]);
+            p.out[1][i] = label_pos(r, out[i]);
+            assert!(p.out[0][i] != NONE || p.out[1][i] != NONE, "an output axis is in no operand");
+            i += 1;
+        }
+        i = 0;
+        while i < l.len() {
+            if label_pos(out, l[i]) == NONE {
+                p.push_sum(i as u8, label_pos(r, l[i]));
+            }
+            i += 1;
+        }
+        i = 0;
+        while i < r.len() {
+            if label_pos(out, r[i]) == NONE && label_pos(l, r[i]) == NONE {
+                p.push_sum(NONE, i as u8);
+            }
+            i += 1;
+        }
+        p
+    }
+
     const fn push_sum(&mut self, l: u8, r: u8) {
         self.sum[0][self.sum_rank as usize] = l;
         self.sum[1][self.sum_rank as usize] = r;
@@ -142,4 +180,16 @@ impl ContractPlan {
         }
         GradPlan { plan: p, spread }
     }
+}
+
+/// Where `x` stands in `xs`, or [`NONE`].
+const fn label_pos(xs: &[u8], x: u8) -> u8 {
+    let mut i = 0;
+    while i < xs.len() {
+        if xs[i] == x {
+            return i as u8;
+        }
+        i += 1;
+    }
+    NONE
 }

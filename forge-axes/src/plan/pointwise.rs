@@ -30,6 +30,17 @@ pub struct ReducePlan {
 }
 
 impl PointwisePlan {
+    /// The plan of two operands with the same `rank` axes in the same order.
+    pub const fn same(rank: usize) -> Self {
+        let mut map = [NONE; MAX_RANK];
+        let mut i = 0;
+        while i < rank {
+            map[i] = i as u8;
+            i += 1;
+        }
+        PointwisePlan { rank: rank as u8, r_rank: rank as u8, map, identity: true }
+    }
+
     /// The plan for the axes `l` and `r`.
     ///
     /// # Panics

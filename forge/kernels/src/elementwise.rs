@@ -4,7 +4,7 @@
 //! copied block by block into a small scratch array, which stays in the first-level cache.
 
 use crate::dtype::Element;
-use crate::layout::Strided;
+use crate::layout::{Layout, Strided};
 use crate::team;
 
 /// Elements of one block: three operands of it fit the first-level cache.
@@ -108,4 +108,28 @@ pub fn ternary<A: Element, B: Element, C: Element, U: Element>(
 pub fn copy<T: Element>(out: &mut [T], x: &Strided<T>) {
     assert_eq!(out.len(), x.len());
     parts(out, |start, part| x.copy_to(start, part));
+}
+
+/// Writes `x` to the positions of `out` that `layout` names, the first at `offset`. No two of them may be one place.
+pub fn place<T: Element>(out: &mut [T], offset: usize, layout: &Layout, x: &Strided<T>) {
+    assert_eq!(layout.shape(), x.shape());
+    let n = layout.len();
+    if n == 0 {
+        return;
+    }
+    let l = layout.coalesced();
+    let inner = if l.rank() == 0 { 1 } else { l.shape()[l.rank() - 1] };
+    let step = if l.rank() == 0 { 1 } else { l.strides()[l.rank() - 1] };
+    let mut row = vec![T::default(); if step == 1 { 0 } else { inner }];
+    for r in 0..n / inner {
+        let at = offset as isize + crate::reduce::offset(&l, r * inner);
+        if step == 1 {
+            x.copy_to(r * inner, &mut out[at as usize..at as usize + inner]);
+        } else {
+            x.copy_to(r * inner, &mut row);
+            for (i, &v) in row.iter().enumerate() {
+                out[(at + i as isize * step) as usize] = v;
+            }
+        }
+    }
 }

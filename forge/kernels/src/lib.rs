@@ -5,8 +5,11 @@
 //! work is divided by size alone, never by the number of threads ([`team`]), so the same inputs give the same bits on
 //! one thread and on eight.
 
+pub mod arith;
 pub mod attention;
 pub mod buffer;
+pub mod cast;
+pub mod compare;
 mod disjoint;
 pub mod dtype;
 pub mod elementwise;
@@ -19,11 +22,13 @@ pub mod linear_loss;
 pub mod loss;
 pub mod math;
 pub mod norm;
+pub mod reduce;
 pub mod rng;
 pub mod rope;
 mod scratch;
 pub mod softmax;
 pub mod team;
+pub mod unary;
 
 pub use dtype::{DType, Element, bf16, f16};
 pub use layout::{Layout, MAX_RANK, Strided};

@@ -1,0 +1,11 @@
+//! Reverse-mode differentiation. The graph is in the values: a result holds the node that made it, a node holds its
+//! inputs' nodes. There is no tape and no graph object.
+
+mod backward;
+mod grads;
+mod node;
+
+pub use backward::{Backward, backward_raw};
+pub use grads::Grads;
+pub(crate) use node::{NodeRef, Pull, grad_enabled, leaf, record, record_many, tracks};
+pub use node::{no_grad, with_grad};
