@@ -114,7 +114,10 @@ impl DynTensor {
         let axes: Vec<DynAxis> = axes.iter().map(|&a| a.into()).collect();
         let keys: Vec<Key> = axes.iter().map(DynAxis::key).collect();
         if axes.len() != shape.len() {
-            return Err(Error::axes("from_vec", format!("{} has {} axes, the shape {shape:?} has {}", list_text(&keys), axes.len(), shape.len())));
+            return Err(Error::axes(
+                "from_vec",
+                format!("{} has {} axes, the shape {shape:?} has {}", list_text(&keys), axes.len(), shape.len()),
+            ));
         }
         check_distinct("from_vec", &keys)?;
         RawTensor::check_len("from_vec", shape, data.len(), &keys)?;
@@ -231,11 +234,17 @@ impl DynTensor {
         let keys = self.keys();
         let fits = keys.len() == X::RANK && keys.iter().zip(X::KEYS).all(|(a, b)| plan::same(a, b));
         if !fits {
-            return Err(Error::axes("typed", format!("expected `{}`, found `{}`", list_text(X::KEYS), list_text(&keys))));
+            return Err(Error::axes(
+                "typed",
+                format!("expected `{}`, found `{}`", list_text(X::KEYS), list_text(&keys)),
+            ));
         }
         if let Some((k, &n)) = X::KEYS.iter().zip(self.shape()).find(|(k, n)| k.fixed.is_some_and(|f| f != **n)) {
             let fixed = k.fixed.unwrap_or_default();
-            return Err(Error::axes("typed", format!("axis `{}` has the fixed size {fixed}, but the tensor has {n}", k.name)));
+            return Err(Error::axes(
+                "typed",
+                format!("axis `{}` has the fixed size {fixed}, but the tensor has {n}", k.name),
+            ));
         }
         if D::DTYPE != self.dtype() {
             return Err(Error::DType { op: "typed", expected: D::DTYPE.name(), found: self.dtype() });
@@ -282,7 +291,10 @@ impl DynTensor {
     pub fn backward_with(&self, how: Backward) -> Result<Grads> {
         if !self.axes.is_empty() {
             let list = list_text(&self.keys());
-            return Err(Error::axes("backward", format!("starts from a scalar, not from a tensor with the axes `{list}`")));
+            return Err(Error::axes(
+                "backward",
+                format!("starts from a scalar, not from a tensor with the axes `{list}`"),
+            ));
         }
         autograd::backward_raw(&[(&self.raw, self.raw.ones_like())], how)
     }
@@ -305,7 +317,10 @@ pub(crate) fn keys_of(axes: &[DynAxis]) -> Keys<'_> {
 /// The error when a list names an axis twice or has more than 8.
 pub(crate) fn check_distinct(op: &'static str, keys: &[Key]) -> Result<()> {
     if keys.len() > 8 {
-        return Err(Error::axes(op, format!("`{}` has {} axes; a tensor may have at most 8", list_text(keys), keys.len())));
+        return Err(Error::axes(
+            op,
+            format!("`{}` has {} axes; a tensor may have at most 8", list_text(keys), keys.len()),
+        ));
     }
     for (i, k) in keys.iter().enumerate() {
         if plan::pos(&keys[..i], k) != NONE {

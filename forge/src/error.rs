@@ -78,7 +78,9 @@ pub enum Error {
         what: String,
     },
     /// The gradient was asked of a tensor that no parameter leads to.
-    #[error("backward: nothing to differentiate: no input of this value requires a gradient (or it was made under `no_grad`)")]
+    #[error(
+        "backward: nothing to differentiate: no input of this value requires a gradient (or it was made under `no_grad`)"
+    )]
     NoGraph,
     /// A part of the graph was already used by an earlier backward pass.
     #[error(

@@ -37,11 +37,11 @@ pub use dtype::DType;
 pub use dyn_tensor::{DynAxis, DynTensor};
 pub use error::{Error, Result};
 pub use forge_axes::{
-    Axes, Axis, Concat, Distinct, Dot, Has, Lacks, Minus, NoneIn, PermutationOf, Project, Remove, Replace, Resizable, SizeArg,
-    SubsetOf, Union,
+    Axes, Axis, Concat, Distinct, Dot, Has, Lacks, Minus, NoneIn, PermutationOf, Project, Remove, Replace, Resizable,
+    SizeArg, SubsetOf, Union,
 };
-pub use ops::Arith;
 pub use forge_kernels::team;
+pub use ops::Arith;
 pub use tensor::{IsScalar, Scalar, Tensor, backward_all};
 
 /// What most programs need.
@@ -50,7 +50,7 @@ pub mod prelude {
     pub use crate::dtype::{DType, bf16, f16};
     pub use crate::tensor::backward_all;
     pub use crate::{
-        Axes, Axis, Distinct, Dot, DynTensor, Error, Has, Lacks, Project, Remove, Scalar, SizeArg, SubsetOf, Tensor, Union, axes,
-        einsum, rearrange,
+        Axes, Axis, Distinct, Dot, DynTensor, Error, Has, Lacks, Project, Remove, Scalar, SizeArg, SubsetOf, Tensor,
+        Union, axes, einsum, rearrange,
     };
 }

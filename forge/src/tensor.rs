@@ -160,7 +160,10 @@ impl<X: Axes, D: Element> Tensor<X, D> {
     #[fallible]
     pub fn item(&self) -> D {
         if self.len() != 1 {
-            return Err(Error::argument("item", format!("{} holds {} elements, not one", self.axes_text(), self.len())));
+            return Err(Error::argument(
+                "item",
+                format!("{} holds {} elements, not one", self.axes_text(), self.len()),
+            ));
         }
         Ok(self.raw.strided::<D>().get(&[0; 8][..X::RANK]))
     }

@@ -141,13 +141,34 @@ fn plain<T: Num, O: Binary<T>>(out: &mut [T], a: &[T], b: &[T]) {
 macro_rules! by_op {
     ($op:expr, $O:ident => $body:expr) => {
         match $op {
-            BinaryOp::Add => { type $O = Add; $body }
-            BinaryOp::Sub => { type $O = Sub; $body }
-            BinaryOp::Mul => { type $O = Mul; $body }
-            BinaryOp::Div => { type $O = Div; $body }
-            BinaryOp::Maximum => { type $O = Maximum; $body }
-            BinaryOp::Minimum => { type $O = Minimum; $body }
-            BinaryOp::Pow => { type $O = Pow; $body }
+            BinaryOp::Add => {
+                type $O = Add;
+                $body
+            }
+            BinaryOp::Sub => {
+                type $O = Sub;
+                $body
+            }
+            BinaryOp::Mul => {
+                type $O = Mul;
+                $body
+            }
+            BinaryOp::Div => {
+                type $O = Div;
+                $body
+            }
+            BinaryOp::Maximum => {
+                type $O = Maximum;
+                $body
+            }
+            BinaryOp::Minimum => {
+                type $O = Minimum;
+                $body
+            }
+            BinaryOp::Pow => {
+                type $O = Pow;
+                $body
+            }
         }
     };
 }

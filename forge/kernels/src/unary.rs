@@ -1,8 +1,8 @@
 //! Functions of one element and their slopes, on dense slices.
 
-use crate::math::{self, Real};
 use crate::elementwise::{self, BLOCK};
 use crate::layout::Strided;
+use crate::math::{self, Real};
 use crate::multiversion;
 
 /// A function of one element; `p` is its parameter where it has one.
@@ -164,7 +164,8 @@ fn clamp<T: Real>(x: T, lo: T, hi: T) -> T {
     pick(low > hi, hi, low)
 }
 
-const FT: [f64; 5] = [2.455_507_507_029_56, 0.893_229_853_513_558, 0.821_226_666_969_744, 2.445_066_346_522_99, 0.814_642_734_961_073];
+const FT: [f64; 5] =
+    [2.455_507_507_029_56, 0.893_229_853_513_558, 0.821_226_666_969_744, 2.445_066_346_522_99, 0.814_642_734_961_073];
 
 #[inline(always)]
 fn fast_tanh<T: Real>(x: T) -> T {

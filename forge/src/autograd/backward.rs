@@ -1,7 +1,7 @@
 //! The backward pass: iterative, deterministic, freeing interior gradients as it goes.
 
-use super::node::{NodeRef, grad_mode};
 use super::Grads;
+use super::node::{NodeRef, grad_mode};
 use crate::error::{Error, Result};
 use crate::raw::{RawTensor, arith};
 use forge_kernels::team;

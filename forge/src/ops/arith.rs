@@ -84,7 +84,8 @@ fn outer(op: BinaryOp, l: &RawTensor, r: &RawTensor, plan: &OuterPlan, names: Na
     let name = arith::op_name(op);
     for i in 0..n {
         let (a, b) = (plan.at[0][i], plan.at[1][i]);
-        if a != forge_axes::plan::NONE && b != forge_axes::plan::NONE && l.shape()[a as usize] != r.shape()[b as usize] {
+        if a != forge_axes::plan::NONE && b != forge_axes::plan::NONE && l.shape()[a as usize] != r.shape()[b as usize]
+        {
             return Err(names.mismatch(name, (l, a as usize), (r, b as usize)));
         }
     }

@@ -5,8 +5,8 @@ use crate::error::Error;
 use crate::raw::RawTensor;
 use crate::tensor::{Tensor, sizes, wrap};
 use forge_axes::{Axes, Distinct};
-use forge_macros::fallible;
 use forge_kernels::arith::Num;
+use forge_macros::fallible;
 
 impl<X: Axes> Tensor<X> {
     /// The elements `data`, in row-major order.

@@ -171,7 +171,13 @@ impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// # Errors
     /// When the step is 0.
     #[fallible]
-    pub fn slice<A: Resizable>(&self, axis: A, start: impl Into<Option<isize>>, end: impl Into<Option<isize>>, step: isize) -> Self
+    pub fn slice<A: Resizable>(
+        &self,
+        axis: A,
+        start: impl Into<Option<isize>>,
+        end: impl Into<Option<isize>>,
+        step: isize,
+    ) -> Self
     where
         X: Has<A>,
     {
@@ -313,7 +319,10 @@ impl DynTensor {
         let axis = axis.into();
         let p = self.position("split", &axis)?;
         if parts.len() != dims.len() {
-            return Err(Error::axes("split", format!("{} parts need {} sizes, not {}", parts.len(), parts.len(), dims.len())));
+            return Err(Error::axes(
+                "split",
+                format!("{} parts need {} sizes, not {}", parts.len(), parts.len(), dims.len()),
+            ));
         }
         let mut axes = self.axes().to_vec();
         axes.splice(p..=p, parts.iter().map(|&a| DynAxis::from(a)));
@@ -341,8 +350,7 @@ impl DynTensor {
         }
         let p = MergePlan::new(&keys, &pk);
         let y = merged(self.raw(), &p, pk.len());
-        let mut axes: Vec<DynAxis> =
-            self.axes().iter().filter(|a| plan::pos(&pk, &a.key()) == NONE).cloned().collect();
+        let mut axes: Vec<DynAxis> = self.axes().iter().filter(|a| plan::pos(&pk, &a.key()) == NONE).cloned().collect();
         axes.insert(p.at as usize, into);
         Ok(Self::new(y, axes))
     }
@@ -435,7 +443,12 @@ impl DynTensor {
     ///
     /// # Errors
     /// When `a` or `b` is missing, both are one axis, or `into` is already there.
-    pub fn diagonal(&self, a: impl Into<DynAxis>, b: impl Into<DynAxis>, into: impl Into<DynAxis>) -> Result<Self, Error> {
+    pub fn diagonal(
+        &self,
+        a: impl Into<DynAxis>,
+        b: impl Into<DynAxis>,
+        into: impl Into<DynAxis>,
+    ) -> Result<Self, Error> {
         let (a, b, into) = (a.into(), b.into(), into.into());
         let (i, j) = (self.position("diagonal", &a)?, self.position("diagonal", &b)?);
         if i == j {
@@ -456,7 +469,10 @@ impl DynTensor {
         let axes: Vec<DynAxis> = axes.iter().map(|&a| a.into()).collect();
         check_distinct("reshape", &keys_of(&axes))?;
         if axes.len() != dims.len() {
-            return Err(Error::axes("reshape", format!("{} axes need {} sizes, not {}", axes.len(), axes.len(), dims.len())));
+            return Err(Error::axes(
+                "reshape",
+                format!("{} axes need {} sizes, not {}", axes.len(), axes.len(), dims.len()),
+            ));
         }
         Ok(Self::new(raw::reshape(self.raw(), dims)?, axes))
     }

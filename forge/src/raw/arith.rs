@@ -21,7 +21,13 @@ pub(crate) fn op_name(op: BinaryOp) -> &'static str {
 }
 
 /// `b` seen with `a`'s axes: its own axes moved to their places, the missing ones repeated with stride 0.
-pub(crate) fn aligned(op: &'static str, a: &RawTensor, b: &RawTensor, plan: &PointwisePlan, names: Names) -> Result<Layout> {
+pub(crate) fn aligned(
+    op: &'static str,
+    a: &RawTensor,
+    b: &RawTensor,
+    plan: &PointwisePlan,
+    names: Names,
+) -> Result<Layout> {
     let rank = a.rank();
     let mut strides = [0isize; forge_kernels::MAX_RANK];
     for i in 0..rank {
@@ -38,7 +44,13 @@ pub(crate) fn aligned(op: &'static str, a: &RawTensor, b: &RawTensor, plan: &Poi
 }
 
 /// `b` broadcast to `a`'s axes as a tensor of its own (a view); the gradient sums over what was repeated.
-pub(crate) fn broadcast(op: &'static str, a: &RawTensor, b: &RawTensor, plan: &PointwisePlan, names: Names) -> Result<RawTensor> {
+pub(crate) fn broadcast(
+    op: &'static str,
+    a: &RawTensor,
+    b: &RawTensor,
+    plan: &PointwisePlan,
+    names: Names,
+) -> Result<RawTensor> {
     if plan.identity && a.shape() == b.shape() {
         return Ok(b.clone());
     }
@@ -83,7 +95,13 @@ fn has_zero(b: &RawTensor) -> Result<bool> {
 }
 
 /// [`binary`] that may overwrite `a`'s memory when nobody shares it.
-pub fn binary_owned(op: BinaryOp, mut a: RawTensor, b: &RawTensor, plan: &PointwisePlan, names: Names) -> Result<RawTensor> {
+pub fn binary_owned(
+    op: BinaryOp,
+    mut a: RawTensor,
+    b: &RawTensor,
+    plan: &PointwisePlan,
+    names: Names,
+) -> Result<RawTensor> {
     let name = op_name(op);
     let reusable = a.dtype() == b.dtype() && !matches!(a.dtype(), DType::F16 | DType::BF16) && !tracks(&[&a, b]);
     if !reusable || !a.layout.is_contiguous() || !a.buf.is_unique() {
@@ -107,14 +125,19 @@ fn recorded(op: BinaryOp, a: &RawTensor, b: &RawTensor, plan: &PointwisePlan, na
     // Each side keeps the other only if it wants a gradient itself.
     let (ga, gb) = (a.requires_grad(), b.requires_grad());
     Ok(match op {
-        BinaryOp::Add => record(out, [a, &b], |p| Ok([p.needs(0).then(|| p.grad.clone()), p.needs(1).then(|| p.grad.clone())])),
+        BinaryOp::Add => {
+            record(out, [a, &b], |p| Ok([p.needs(0).then(|| p.grad.clone()), p.needs(1).then(|| p.grad.clone())]))
+        }
         BinaryOp::Sub => record(out, [a, &b], |p| {
             Ok([p.needs(0).then(|| p.grad.clone()), if p.needs(1) { Some(neg(p.grad)?) } else { None }])
         }),
         BinaryOp::Mul => {
             let (x, y) = (gb.then(|| a.clone()), ga.then(|| b.clone()));
             record(out, [a, &b], move |p| {
-                Ok([y.as_ref().map(|y| same(BinaryOp::Mul, p.grad, y)).transpose()?, x.as_ref().map(|x| same(BinaryOp::Mul, p.grad, x)).transpose()?])
+                Ok([
+                    y.as_ref().map(|y| same(BinaryOp::Mul, p.grad, y)).transpose()?,
+                    x.as_ref().map(|x| same(BinaryOp::Mul, p.grad, x)).transpose()?,
+                ])
             })
         }
         BinaryOp::Div => {
@@ -154,11 +177,8 @@ fn recorded(op: BinaryOp, a: &RawTensor, b: &RawTensor, plan: &PointwisePlan, na
                 } else {
                     None
                 };
-                let gy = if p.needs(1) {
-                    Some(same(BinaryOp::Mul, p.grad, &pow_exponent_slope(&x, &y)?)?)
-                } else {
-                    None
-                };
+                let gy =
+                    if p.needs(1) { Some(same(BinaryOp::Mul, p.grad, &pow_exponent_slope(&x, &y)?)?) } else { None };
                 Ok([gx, gy])
             })
         }

@@ -11,7 +11,13 @@ use forge_kernels::{DType, Layout};
 /// `out[..] = sum over the axes that are not in out of l * r`.
 ///
 /// f32 and f64; 16-bit operands are widened (each once) and the result rounded back when both are 16-bit.
-pub fn contract(l: &RawTensor, r: &RawTensor, plan: &ContractPlan, names: Names, op: &'static str) -> Result<RawTensor> {
+pub fn contract(
+    l: &RawTensor,
+    r: &RawTensor,
+    plan: &ContractPlan,
+    names: Names,
+    op: &'static str,
+) -> Result<RawTensor> {
     if l.dtype() != r.dtype() || !l.dtype().is_differentiable() {
         return mixed(l, r, plan, names, op);
     }
@@ -40,7 +46,14 @@ pub fn contract(l: &RawTensor, r: &RawTensor, plan: &ContractPlan, names: Names,
 }
 
 /// The gradient of one operand: a contraction again, repeated along the axes that were summed away in that operand alone.
-fn pull(g: &RawTensor, other: &RawTensor, plan: &GradPlan, names: Names, op: &'static str, full: &[usize]) -> Result<RawTensor> {
+fn pull(
+    g: &RawTensor,
+    other: &RawTensor,
+    plan: &GradPlan,
+    names: Names,
+    op: &'static str,
+    full: &[usize],
+) -> Result<RawTensor> {
     let kept = contract(g, other, &plan.plan, names, op)?;
     let lost: Vec<usize> = (0..full.len()).filter(|&i| plan.spread & (1 << i) != 0).collect();
     Ok(if lost.is_empty() { kept } else { reduce::repeat_along(&kept, &lost, full) })
@@ -99,18 +112,28 @@ fn product<T: gemm::GemmFloat>(l: &RawTensor, r: &RawTensor, plan: &ContractPlan
     let (l, lmap) = presum(l, plan, 0)?;
     let (r, rmap) = presum(r, plan, 1)?;
     let out_rank = plan.out_rank as usize;
-    let stride_of = |t: &RawTensor, map: &[u8], p: u8| if p == NONE { 0 } else { t.layout.strides()[map[p as usize] as usize] };
+    let stride_of =
+        |t: &RawTensor, map: &[u8], p: u8| if p == NONE { 0 } else { t.layout.strides()[map[p as usize] as usize] };
     let size_of = |t: &RawTensor, map: &[u8], p: u8| t.shape()[map[p as usize] as usize];
     let mut shape = [0usize; 16];
     for (i, s) in shape[..out_rank].iter_mut().enumerate() {
-        *s = if plan.out[0][i] != NONE { size_of(&l, &lmap, plan.out[0][i]) } else { size_of(&r, &rmap, plan.out[1][i]) };
+        *s = if plan.out[0][i] != NONE {
+            size_of(&l, &lmap, plan.out[0][i])
+        } else {
+            size_of(&r, &rmap, plan.out[1][i])
+        };
     }
     let shape = &shape[..out_rank];
     let out_layout = Layout::contiguous(shape);
     let (mut batch, mut m, mut n, mut k) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for i in 0..out_rank {
         let (a, b) = (plan.out[0][i], plan.out[1][i]);
-        let one = Loop { size: shape[i], l: stride_of(&l, &lmap, a), r: stride_of(&r, &rmap, b), out: out_layout.strides()[i] };
+        let one = Loop {
+            size: shape[i],
+            l: stride_of(&l, &lmap, a),
+            r: stride_of(&r, &rmap, b),
+            out: out_layout.strides()[i],
+        };
         match (a != NONE, b != NONE) {
             (true, true) => batch.push(one),
             (true, false) => m.push(one),
@@ -120,7 +143,12 @@ fn product<T: gemm::GemmFloat>(l: &RawTensor, r: &RawTensor, plan: &ContractPlan
     for i in 0..plan.sum_rank as usize {
         let (a, b) = (plan.sum[0][i], plan.sum[1][i]);
         if a != NONE && b != NONE {
-            k.push(Loop { size: size_of(&l, &lmap, a), l: stride_of(&l, &lmap, a), r: stride_of(&r, &rmap, b), out: 0 });
+            k.push(Loop {
+                size: size_of(&l, &lmap, a),
+                l: stride_of(&l, &lmap, a),
+                r: stride_of(&r, &rmap, b),
+                out: 0,
+            });
         }
     }
     // The order of the summed loops is free: let the left operand's memory decide.
@@ -133,8 +161,22 @@ fn product<T: gemm::GemmFloat>(l: &RawTensor, r: &RawTensor, plan: &ContractPlan
     let k = chain(&k).expect("checked above");
     let m = split_chain(m, &mut batch);
     let n = split_chain(n, &mut batch);
-    let a = MatRef { data: l.buf.host::<T>(), offset: l.offset, rows: m.size, cols: k.size, row_stride: m.l, col_stride: k.l };
-    let b = MatRef { data: r.buf.host::<T>(), offset: r.offset, rows: k.size, cols: n.size, row_stride: k.r, col_stride: n.r };
+    let a = MatRef {
+        data: l.buf.host::<T>(),
+        offset: l.offset,
+        rows: m.size,
+        cols: k.size,
+        row_stride: m.l,
+        col_stride: k.l,
+    };
+    let b = MatRef {
+        data: r.buf.host::<T>(),
+        offset: r.offset,
+        rows: k.size,
+        cols: n.size,
+        row_stride: k.r,
+        col_stride: n.r,
+    };
     let dims: Vec<BatchDim> =
         batch.iter().map(|d| BatchDim { size: d.size, a_stride: d.l, b_stride: d.r, c_stride: d.out }).collect();
     Ok(RawTensor::build(shape, |data: &mut [T]| {
@@ -275,16 +317,17 @@ pub fn einsum(operands: &[&RawTensor], labels: &[&[u8]], out: &[u8], names: &[Na
     // One operand alone: sum what is dropped, then order what stays.
     let gone: Vec<usize> = (0..l.len()).filter(|&a| !out.contains(&l[a])).collect();
     let left: Vec<u8> = l.iter().copied().filter(|x| out.contains(x)).collect();
-    let order: Vec<u8> =
-        out.iter().map(|o| left.iter().position(|x| x == o).expect("every output axis is in an operand") as u8).collect();
+    let order: Vec<u8> = out
+        .iter()
+        .map(|o| left.iter().position(|x| x == o).expect("every output axis is in an operand") as u8)
+        .collect();
     Ok(shape::permute(&reduce::sum(&t, &gone)?, &order))
 }
 
 /// Loops of operands `i` and `j` that the result or another operand still needs.
 fn kept_labels(list: &[(RawTensor, Vec<u8>)], i: usize, j: usize, out: &[u8]) -> Vec<u8> {
-    let needed = |x: &u8| {
-        out.contains(x) || list.iter().enumerate().any(|(k, (_, l))| k != i && k != j && l.contains(x))
-    };
+    let needed =
+        |x: &u8| out.contains(x) || list.iter().enumerate().any(|(k, (_, l))| k != i && k != j && l.contains(x));
     let mut keep: Vec<u8> = list[i].1.iter().copied().filter(needed).collect();
     keep.extend(list[j].1.iter().copied().filter(|x| !list[i].1.contains(x)).filter(needed));
     keep

@@ -51,7 +51,12 @@ pub fn expand(x: &RawTensor, at: At, n: usize) -> Result<RawTensor> {
     if x.shape()[at.axis] != 1 {
         return Err(Error::argument(
             "expand",
-            format!("axis `{}` must have size 1 to be repeated, but {} has it at {}", at.name(), axes_text(at.keys, x.shape()), x.shape()[at.axis]),
+            format!(
+                "axis `{}` must have size 1 to be repeated, but {} has it at {}",
+                at.name(),
+                axes_text(at.keys, x.shape()),
+                x.shape()[at.axis]
+            ),
         ));
     }
     let out = x.view(x.layout.resized(at.axis, n, 0), x.offset);
@@ -85,7 +90,12 @@ pub fn squeeze(x: &RawTensor, at: At) -> Result<RawTensor> {
     if x.shape()[at.axis] != 1 {
         return Err(Error::argument(
             "squeeze",
-            format!("axis `{}` must have size 1, but it has {} in {}", at.name(), x.shape()[at.axis], axes_text(at.keys, x.shape())),
+            format!(
+                "axis `{}` must have size 1, but it has {} in {}",
+                at.name(),
+                x.shape()[at.axis],
+                axes_text(at.keys, x.shape())
+            ),
         ));
     }
     Ok(drop_axis(x, at.axis))
@@ -95,7 +105,10 @@ pub fn squeeze(x: &RawTensor, at: At) -> Result<RawTensor> {
 pub fn split(x: &RawTensor, at: At, sizes: &[usize]) -> Result<RawTensor> {
     let whole = x.shape()[at.axis];
     if sizes.iter().try_fold(1usize, |n, &d| n.checked_mul(d)) != Some(whole) {
-        return Err(Error::argument("split", format!("axis `{}` of size {whole} cannot be split into {sizes:?}", at.name())));
+        return Err(Error::argument(
+            "split",
+            format!("axis `{}` of size {whole} cannot be split into {sizes:?}", at.name()),
+        ));
     }
     let mut l = x.layout.without(at.axis);
     let mut stride = x.layout.strides()[at.axis];

@@ -111,7 +111,8 @@ fn slope(op: UnaryOp, s: &RawTensor, p: f64, name: &'static str) -> Result<RawTe
         }
         U::FastTanh => Err(Error::Gradient {
             op: name,
-            what: "the rational fast_tanh has no second derivative here; use `tanh` where you differentiate twice".into(),
+            what: "the rational fast_tanh has no second derivative here; use `tanh` where you differentiate twice"
+                .into(),
         }),
         // Piecewise linear (or quadratic) functions: their slope is constant between the corners.
         U::HardSwish => {

@@ -18,11 +18,15 @@ fn sample(g: &mut Gen, run: fn(&DynTensor, &DynTensor) -> Result<DynTensor, Erro
         let v = g.f64(0.3, 2.9);
         if g.coin() { v } else { -v }
     });
-    Sample::new(vec![x, y], move |x| run(&x[0], &x[1]), move |x| {
-        let named = x[0].named();
-        let names: Vec<&str> = named.iter().map(|a| a.0).collect();
-        Naive::from_fn(&named, |ix| f(x[0].at(ix), x[1].at_named(&names, ix)))
-    })
+    Sample::new(
+        vec![x, y],
+        move |x| run(&x[0], &x[1]),
+        move |x| {
+            let named = x[0].named();
+            let names: Vec<&str> = named.iter().map(|a| a.0).collect();
+            Naive::from_fn(&named, |ix| f(x[0].at(ix), x[1].at_named(&names, ix)))
+        },
+    )
 }
 
 /// The right operand shares one axis and has one of its own.
@@ -30,9 +34,13 @@ fn outer(g: &mut Gen, run: fn(&DynTensor, &DynTensor) -> Result<DynTensor, Error
     let (a, b, c) = (g.size(), g.size(), g.size());
     let x = g.tensor(&[("a", a), ("b", b)], 0.3, 3.0);
     let y = g.tensor(&[("c", c), ("b", b)], 0.31, 2.9);
-    Sample::new(vec![x, y], move |x| run(&x[0], &x[1]), move |x| {
-        Naive::from_fn(&[("a", a), ("b", b), ("c", c)], |ix| f(x[0].at(&[ix[0], ix[1]]), x[1].at(&[ix[2], ix[1]])))
-    })
+    Sample::new(
+        vec![x, y],
+        move |x| run(&x[0], &x[1]),
+        move |x| {
+            Naive::from_fn(&[("a", a), ("b", b), ("c", c)], |ix| f(x[0].at(&[ix[0], ix[1]]), x[1].at(&[ix[2], ix[1]])))
+        },
+    )
 }
 
 fn scalar(g: &mut Gen, run: fn(&DynTensor) -> Result<DynTensor, Error>, f: fn(f64) -> f64) -> Sample {

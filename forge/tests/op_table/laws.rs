@@ -27,7 +27,8 @@ fn over_cases(law: impl Fn(&Case)) {
         }
         let r = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| law(&case)));
         if let Err(e) = r {
-            let text = e.downcast_ref::<String>().cloned().or_else(|| e.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+            let text =
+                e.downcast_ref::<String>().cloned().or_else(|| e.downcast_ref::<&str>().map(|s| (*s).to_owned()));
             failed.push(format!("{}: {}", case.op, text.unwrap_or_default()));
         }
     }
@@ -40,7 +41,13 @@ fn close(op: &str, what: &str, got: &Naive, want: &Naive, tol: f64) {
     let scale = want.data.iter().filter(|v| v.is_finite()).fold(1e-30f64, |m, v| m.max(v.abs()));
     for (i, (&a, &b)) in got.data.iter().zip(&want.data).enumerate() {
         let same = a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= tol * scale;
-        assert!(same, "{op} {what}: element {i} of {:?}{:?} is {a}, the twin says {b} (tolerance {:e})", got.axes, got.shape, tol * scale);
+        assert!(
+            same,
+            "{op} {what}: element {i} of {:?}{:?} is {a}, the twin says {b} (tolerance {:e})",
+            got.axes,
+            got.shape,
+            tol * scale
+        );
     }
 }
 
@@ -141,8 +148,7 @@ fn gradient() {
                 panic!("{}: the output of tracked inputs is not tracked", case.op);
             }
             let grads = l.backward().unwrap();
-            let grads: Vec<_> =
-                x.iter().map(|x| grads.get_dyn(x).map(|g| g.to_vec::<f64>().unwrap())).collect();
+            let grads: Vec<_> = x.iter().map(|x| grads.get_dyn(x).map(|g| g.to_vec::<f64>().unwrap())).collect();
             check(case.op, &s.inputs, &grads, &|x| value(&loss(&s, x, &mut Gen::new(trial))), &mut g);
         }
     });
@@ -186,8 +192,7 @@ fn gradient_of_gradient() {
                 continue;
             }
             let grads = l.backward().unwrap();
-            let grads: Vec<_> =
-                x.iter().map(|x| grads.get_dyn(x).map(|g| g.to_vec::<f64>().unwrap())).collect();
+            let grads: Vec<_> = x.iter().map(|x| grads.get_dyn(x).map(|g| g.to_vec::<f64>().unwrap())).collect();
             check(case.op, &s.inputs, &grads, &|x| value(&pull(x, Backward::retain()).1), &mut g);
         }
     });
@@ -240,6 +245,7 @@ fn a_wrong_derivative_turns_the_table_red() {
     let wrong: Vec<f64> = right.iter().map(|v| -v).collect();
     let inputs = [x];
     check("exp", &inputs, &[Some(right)], &f, &mut g);
-    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check("exp", &inputs, &[Some(wrong)], &f, &mut g)));
+    let caught =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check("exp", &inputs, &[Some(wrong)], &f, &mut g)));
     assert!(caught.is_err());
 }

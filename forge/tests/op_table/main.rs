@@ -55,11 +55,7 @@ impl Sample {
         run: impl Fn(&[DynTensor]) -> Result<DynTensor, Error> + Send + Sync + 'static,
         twin: impl Fn(&[Naive]) -> Naive + 'static,
     ) -> Self {
-        Self {
-            inputs,
-            run: Box::new(move |x| Ok(vec![run(x)?])),
-            twin: Box::new(move |x| vec![twin(x)]),
-        }
+        Self { inputs, run: Box::new(move |x| Ok(vec![run(x)?])), twin: Box::new(move |x| vec![twin(x)]) }
     }
 }
 

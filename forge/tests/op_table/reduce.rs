@@ -26,9 +26,19 @@ fn mean(x: &[f64]) -> f64 {
 /// of it are allowed.
 pub fn cases() -> Vec<Case> {
     vec![
-        Case { op: "sum", ulps: 24.0, grad: Grad::Smooth, sample: |g| one_axis(g, |x, a| x.sum(a), |v| v.iter().sum()) },
+        Case {
+            op: "sum",
+            ulps: 24.0,
+            grad: Grad::Smooth,
+            sample: |g| one_axis(g, |x, a| x.sum(a), |v| v.iter().sum()),
+        },
         Case { op: "mean", ulps: 24.0, grad: Grad::Smooth, sample: |g| one_axis(g, |x, a| x.mean(a), mean) },
-        Case { op: "sum_all", ulps: 24.0, grad: Grad::Smooth, sample: |g| all(g, DynTensor::sum_all, |v| v.iter().sum()) },
+        Case {
+            op: "sum_all",
+            ulps: 24.0,
+            grad: Grad::Smooth,
+            sample: |g| all(g, DynTensor::sum_all, |v| v.iter().sum()),
+        },
         Case { op: "mean_all", ulps: 24.0, grad: Grad::Smooth, sample: |g| all(g, DynTensor::mean_all, mean) },
     ]
 }

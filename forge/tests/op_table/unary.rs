@@ -38,12 +38,7 @@ fn input(g: &mut Gen, d: Domain) -> DynTensor {
     }
 }
 
-fn sample(
-    g: &mut Gen,
-    d: Domain,
-    run: fn(&DynTensor) -> Result<DynTensor, Error>,
-    f: fn(f64) -> f64,
-) -> Sample {
+fn sample(g: &mut Gen, d: Domain, run: fn(&DynTensor) -> Result<DynTensor, Error>, f: fn(f64) -> f64) -> Sample {
     Sample::new(vec![input(g, d)], move |x| run(&x[0]), move |x| x[0].map(f))
 }
 
