@@ -23,7 +23,6 @@ fn parts<U: Element>(out: &mut [U], f: impl Fn(usize, &mut [U]) + Sync) {
 }
 
 /// `out[i] = f(x[i])`, where `f` maps dense blocks.
-#[inline]
 pub fn unary<T: Element, U: Element>(out: &mut [U], x: &Strided<T>, f: impl Fn(&mut [U], &[T]) + Sync) {
     assert_eq!(out.len(), x.len());
     parts(out, |start, part| {
@@ -39,7 +38,6 @@ pub fn unary<T: Element, U: Element>(out: &mut [U], x: &Strided<T>, f: impl Fn(&
 }
 
 /// `out[i] = f(a[i], b[i])`, where `f` maps dense blocks. `a` and `b` have one shape.
-#[inline]
 pub fn binary<A: Element, B: Element, U: Element>(
     out: &mut [U],
     a: &Strided<A>,
@@ -62,7 +60,6 @@ pub fn binary<A: Element, B: Element, U: Element>(
 }
 
 /// `x[i] = f(x[i], b[i])` in place.
-#[inline]
 pub fn binary_in_place<A: Element, B: Element>(x: &mut [A], b: &Strided<B>, f: impl Fn(&mut [A], &[B]) + Sync) {
     assert_eq!(x.len(), b.len());
     parts(x, |start, part| {
@@ -79,13 +76,11 @@ pub fn binary_in_place<A: Element, B: Element>(x: &mut [A], b: &Strided<B>, f: i
 }
 
 /// `x[i] = f(x[i])` in place.
-#[inline]
 pub fn unary_in_place<A: Element>(x: &mut [A], f: impl Fn(&mut [A]) + Sync) {
     parts(x, |_, part| f(part));
 }
 
 /// `out[i] = f(a[i], b[i], c[i])`, where `f` maps dense blocks. All operands have one shape.
-#[inline]
 pub fn ternary<A: Element, B: Element, C: Element, U: Element>(
     out: &mut [U],
     a: &Strided<A>,
