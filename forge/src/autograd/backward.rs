@@ -5,6 +5,7 @@ use super::node::{NodeRef, grad_mode};
 use crate::error::{Error, Result};
 use crate::raw::{RawTensor, arith};
 use forge_kernels::team;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -90,15 +91,18 @@ struct Job {
     node: NodeRef,
     grad: Option<RawTensor>,
     out: Result<Vec<Option<RawTensor>>>,
+    extra: Grads,
 }
 
 impl Job {
     fn run(&mut self, how: Backward) {
         let mut out = vec![None; self.node.inputs().len()];
+        let extra = RefCell::new(Grads::default());
         let r = match self.grad.take() {
-            Some(g) => grad_mode(how.create_graph, || self.node.pull(&g, &mut out)),
+            Some(g) => grad_mode(how.create_graph, || self.node.pull(&g, &mut out, &extra)),
             None => Ok(()),
         };
+        self.extra = extra.into_inner();
         if !how.retain {
             self.node.release();
         }
@@ -121,6 +125,11 @@ fn side_by_side(jobs: &[Job]) -> bool {
 /// [`Error::NoGraph`] when no root requires a gradient, [`Error::GraphConsumed`] when a node was already freed by an
 /// earlier pass.
 pub fn backward_raw(roots: &[(&RawTensor, RawTensor)], how: Backward) -> Result<Grads> {
+    backward_above(roots, how, 0)
+}
+
+/// [`backward_raw`] that refuses to pass through a node older than `floor`; parameters may be older.
+pub(crate) fn backward_above(roots: &[(&RawTensor, RawTensor)], how: Backward, floor: u64) -> Result<Grads> {
     let roots: Vec<(NodeRef, RawTensor)> =
         roots.iter().filter_map(|(t, g)| Some((t.node.clone()?, g.clone()))).collect();
     if roots.is_empty() {
@@ -144,8 +153,13 @@ pub fn backward_raw(roots: &[(&RawTensor, RawTensor)], how: Backward) -> Result<
                 if let Some(g) = e.grad {
                     grads.add_leaf(&node, g)?;
                 }
+            } else if node.id() < floor {
+                return Err(Error::Gradient {
+                    op: "checkpoint",
+                    what: "the function captured a value that is itself computed from parameters; pass it in as an input".into(),
+                });
             } else {
-                jobs.push(Job { node, grad: e.grad, out: Ok(Vec::new()) });
+                jobs.push(Job { node, grad: e.grad, out: Ok(Vec::new()), extra: Grads::default() });
             }
         }
         if side_by_side(&jobs) {
@@ -155,6 +169,7 @@ pub fn backward_raw(roots: &[(&RawTensor, RawTensor)], how: Backward) -> Result<
         }
         for job in jobs {
             let mut out = job.out?;
+            grads.merge(job.extra)?;
             for (i, input) in job.node.inputs().iter().enumerate() {
                 let Some(input) = input else { continue };
                 let e = entries.get_mut(&input.id()).expect("an input was discovered");

@@ -65,6 +65,11 @@ impl Grads {
         Ok(())
     }
 
+    /// Removes the gradient of the leaf with node `id`.
+    pub(crate) fn take(&mut self, id: u64) -> Option<RawTensor> {
+        self.by_leaf.remove(&id)
+    }
+
     pub(crate) fn add_leaf(&mut self, leaf: &NodeRef, g: RawTensor) -> Result<()> {
         self.add(leaf.id(), g)
     }

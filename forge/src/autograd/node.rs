@@ -1,5 +1,6 @@
 //! Nodes of the graph: how an operation records its derivative.
 
+use super::Grads;
 use crate::error::{Error, Result};
 use crate::raw::RawTensor;
 use std::cell::{Cell, RefCell};
@@ -13,12 +14,19 @@ pub(crate) struct Pull<'a> {
     /// Gradient of the output, with the output's shape and dtype.
     pub grad: &'a RawTensor,
     node: &'a NodeRef,
+    /// Gradients of parameters that are not among the inputs.
+    extra: &'a RefCell<Grads>,
 }
 
 impl Pull<'_> {
     /// Whether input `i` wants a gradient.
     pub fn needs(&self, i: usize) -> bool {
         self.node.inputs().get(i).is_some_and(Option::is_some)
+    }
+
+    /// Adds gradients of parameters that the operation used without having them as inputs (see `checkpoint`).
+    pub fn extra(&self, grads: Grads) -> Result<()> {
+        self.extra.borrow_mut().merge(grads)
     }
 
     /// A saved output of the node, joined to the graph again when the pass itself is recorded (double backward).
@@ -108,6 +116,8 @@ struct Node<V: ?Sized> {
 pub(crate) struct NodeRef(Option<Arc<Node<dyn Vjp>>>);
 
 thread_local! {
+    /// `Some(seen)` while [`probe`] runs.
+    static PROBE: Cell<Option<bool>> = const { Cell::new(None) };
     static ENABLED: Cell<bool> = const { Cell::new(true) };
     /// `Some` while a graph is being dropped on this thread: handles to drop wait here.
     static DROPPING: RefCell<Option<Vec<Arc<Node<dyn Vjp>>>>> = const { RefCell::new(None) };
@@ -177,8 +187,8 @@ impl NodeRef {
     }
 
     /// Gradients of the inputs.
-    pub fn pull(&self, grad: &RawTensor, out: &mut [Option<RawTensor>]) -> Result<()> {
-        self.node().vjp.pull(&Pull { grad, node: self }, out)
+    pub fn pull(&self, grad: &RawTensor, out: &mut [Option<RawTensor>], extra: &RefCell<Grads>) -> Result<()> {
+        self.node().vjp.pull(&Pull { grad, node: self, extra }, out)
     }
 
     /// Frees the saved values.
@@ -205,7 +215,35 @@ pub(crate) fn grad_enabled() -> bool {
 /// Whether an operation on `inputs` must be recorded.
 #[inline]
 pub(crate) fn tracks(inputs: &[&RawTensor]) -> bool {
-    inputs.iter().any(|t| t.node.is_some()) && grad_enabled()
+    inputs.iter().any(|t| t.node.is_some()) && wanted()
+}
+
+/// Whether an operation on a tracked input is recorded; tells a running [`probe`] that there was one.
+fn wanted() -> bool {
+    if PROBE.get().is_some() {
+        PROBE.set(Some(true));
+    }
+    grad_enabled()
+}
+
+/// Runs `f` without recording and says whether an operation inside had a tracked input.
+pub(crate) fn probe<R>(f: impl FnOnce() -> R) -> (R, bool) {
+    struct Restore(Option<bool>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            // What an inner probe saw, the outer one saw too.
+            let seen = PROBE.get() == Some(true);
+            PROBE.set(self.0.map(|outer| outer || seen));
+        }
+    }
+    let _restore = Restore(PROBE.replace(Some(false)));
+    let r = no_grad(f);
+    (r, PROBE.get() == Some(true))
+}
+
+/// The id that the next node will have, or a later one.
+pub(crate) fn next_id() -> u64 {
+    NEXT_ID.load(Ordering::Relaxed)
 }
 
 /// Joins `out` to the graph below `inputs`; `vjp` gives the gradient of each input (`None` where none is wanted).

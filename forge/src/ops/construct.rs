@@ -1,4 +1,4 @@
-//! Constructors. The plain names make f32 tensors; `from_data` and the `_of` forms take any element type.
+//! Constructors. `Tensor::<Batch>::zeros(3)` is f32, the default element type; `Tensor::<Batch, i64>::zeros(3)` says another.
 
 use crate::dtype::{Dtype, Element};
 use crate::error::Error;
@@ -8,7 +8,14 @@ use forge_axes::{Axes, Distinct};
 use forge_kernels::arith::Num;
 use forge_macros::fallible;
 
-impl<X: Axes> Tensor<X> {
+impl<D: Element> Tensor<(), D> {
+    /// One number.
+    pub fn scalar(value: D) -> Self {
+        wrap(RawTensor::full(&[], value))
+    }
+}
+
+impl<X: Axes, D: Element> Tensor<X, D> {
     /// The elements `data`, in row-major order.
     ///
     /// ```
@@ -16,80 +23,30 @@ impl<X: Axes> Tensor<X> {
     /// # axes! { Batch, In }
     /// let x = Tensor::<(Batch, In)>::from_vec((2, 2), vec![1., 2., 3., 4.]);
     /// assert_eq!(x.get((1, 0)), 3.0);
+    /// let labels = Tensor::<Batch, i64>::from_vec(2, vec![0, 1]);
+    /// assert_eq!(labels.get(1), 1);
     /// ```
     ///
     /// # Errors
     /// When `data` does not fill the shape.
     #[fallible]
-    pub fn from_vec(dims: X::Dims, data: Vec<f32>) -> Self
+    pub fn from_vec(dims: X::Dims, data: Vec<D>) -> Self
     where
         X: Distinct,
     {
-        Self::try_from_data(dims, data)
-    }
-
-    /// Every element 0.
-    pub fn zeros(dims: X::Dims) -> Self
-    where
-        X: Distinct,
-    {
-        Self::zeros_of(dims)
-    }
-
-    /// Every element 1.
-    pub fn ones(dims: X::Dims) -> Self
-    where
-        X: Distinct,
-    {
-        Self::full(dims, 1.0)
-    }
-
-    /// Every element `value`.
-    pub fn full(dims: X::Dims, value: f32) -> Self
-    where
-        X: Distinct,
-    {
-        Self::full_of(dims, value)
+        let (s, n) = sizes::<X>(dims);
+        RawTensor::check_len("from_vec", &s[..n], data.len(), X::KEYS)?;
+        Ok(wrap(RawTensor::build(&s[..n], |out| out.copy_from_slice(&data))))
     }
 
     /// Element `i` (in row-major order) is `f(i)`.
-    pub fn from_fn(dims: X::Dims, f: impl FnMut(usize) -> f32) -> Self
+    pub fn from_fn(dims: X::Dims, f: impl FnMut(usize) -> D) -> Self
     where
         X: Distinct,
     {
         let (s, n) = sizes::<X>(dims);
         let mut f = f;
-        wrap(RawTensor::build(&s[..n], |out: &mut [f32]| out.iter_mut().enumerate().for_each(|(i, o)| *o = f(i))))
-    }
-}
-
-impl Tensor<()> {
-    /// One number.
-    pub fn scalar(value: f32) -> Self {
-        Self::scalar_of(value)
-    }
-}
-
-impl<D: Element> Tensor<(), D> {
-    /// One number of any element type.
-    pub fn scalar_of(value: D) -> Self {
-        wrap(RawTensor::full(&[], value))
-    }
-}
-
-impl<X: Axes, D: Element> Tensor<X, D> {
-    /// The elements `data` of any type, in row-major order.
-    ///
-    /// # Errors
-    /// When `data` does not fill the shape.
-    #[fallible]
-    pub fn from_data(dims: X::Dims, data: Vec<D>) -> Self
-    where
-        X: Distinct,
-    {
-        let (s, n) = sizes::<X>(dims);
-        RawTensor::check_len("from_data", &s[..n], data.len(), X::KEYS)?;
-        Ok(wrap(RawTensor::build(&s[..n], |out| out.copy_from_slice(&data))))
+        wrap(RawTensor::build(&s[..n], |out: &mut [D]| out.iter_mut().enumerate().for_each(|(i, o)| *o = f(i))))
     }
 
     /// `owner`'s memory, not copied: a file mapping, a shared vector.
@@ -106,8 +63,8 @@ impl<X: Axes, D: Element> Tensor<X, D> {
         Ok(wrap(RawTensor::from_owner::<D, O>(&s[..n], owner)?))
     }
 
-    /// Every element `value`, of any type.
-    pub fn full_of(dims: X::Dims, value: D) -> Self
+    /// Every element `value`.
+    pub fn full(dims: X::Dims, value: D) -> Self
     where
         X: Distinct,
     {
@@ -115,21 +72,21 @@ impl<X: Axes, D: Element> Tensor<X, D> {
         wrap(RawTensor::full(&s[..n], value))
     }
 
-    /// Every element 0 (`false`), of any type.
-    pub fn zeros_of(dims: X::Dims) -> Self
+    /// Every element 0 (`false`).
+    pub fn zeros(dims: X::Dims) -> Self
     where
         X: Distinct,
     {
-        Self::full_of(dims, D::default())
+        Self::full(dims, D::default())
     }
 
-    /// Every element 1, of any number type.
-    pub fn ones_of(dims: X::Dims) -> Self
+    /// Every element 1.
+    pub fn ones(dims: X::Dims) -> Self
     where
         X: Distinct,
         D: Num,
     {
-        Self::full_of(dims, D::ONE)
+        Self::full(dims, D::ONE)
     }
 
     /// A tensor of this one's shape and dtype, every element 0.
@@ -147,7 +104,7 @@ impl<X: Axes, D: Element> Tensor<X, D> {
 
 impl<D: Element> From<D> for Tensor<(), D> {
     fn from(value: D) -> Self {
-        Self::scalar_of(value)
+        Self::scalar(value)
     }
 }
 

@@ -109,7 +109,7 @@ fn select(g: &mut Gen) -> Sample {
 fn slice(g: &mut Gen) -> Sample {
     let (a, b, _) = abc(g);
     let x = g.tensor(&[("a", a), ("b", b)], -1.0, 1.0);
-    let mut bound =
+    let bound =
         |g: &mut Gen| if g.below(3) == 0 { None } else { Some(g.below(2 * b + 3) as isize - b as isize - 1) };
     let (s, e) = (bound(g), bound(g));
     let step = [1, 2, 3, -1, -2][g.below(5)];
