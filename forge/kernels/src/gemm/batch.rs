@@ -10,12 +10,13 @@ use crate::team;
 
 /// Multiplications from which on a product is worth the team's fork and join.
 const TEAM_WORK: usize = 1 << 20;
-/// Multiplications of one task, roughly: about 10 microseconds.
-const TASK_WORK: usize = 1 << 18;
-/// Most rectangles of one product: enough to keep many threads level at the end, few enough not to pack B often.
-const MAX_CELLS: usize = 16;
+/// Multiplications of one task, roughly: some tens of microseconds.
+const TASK_WORK: usize = 1 << 20;
+/// Most rectangles of a product of the usual sizes: enough to keep many threads level at the end, few enough not to
+/// pack B often. Huge products are cut finer.
+const CELLS: usize = 16;
 /// Smallest sides of a rectangle.
-const MIN_CELL: usize = 48;
+const MIN_CELL: usize = 128;
 
 /// One loop over a stack of matrices: how far A, B and C move at each step. A stride of zero shares the operand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,22 +66,13 @@ pub(super) fn run<T: GemmFloat>(
     if c.rows == 0 || c.cols == 0 || dims.iter().any(|d| d.size == 0) {
         return;
     }
-    let mut rect = Rect {
-        m: a.rows,
-        n: b.cols,
-        k: a.cols,
-        // `wrapping_add`: with k = 0 the offset may lie anywhere, and nothing is read.
-        a: a.data.as_ptr().wrapping_add(a.offset),
-        ars: a.row_stride,
-        acs: a.col_stride,
-        b: b.data.as_ptr().wrapping_add(b.offset),
-        brs: b.row_stride,
-        bcs: b.col_stride,
-        c: c.data.as_mut_ptr().wrapping_add(c.offset),
-        crs: c.row_stride,
-        ccs: c.col_stride,
-        add: options.accumulate,
-    };
+    let mut rect = Rect::new(&a, &b, c, options.accumulate);
+    // SAFETY: `check` has shown that every element named by sizes and strides is inside the slices and that those of C
+    // are distinct; C is borrowed mutably, so nothing else touches it. The kernel is one that the CPU has (contract of
+    // this function, and of `isa()`).
+    if dims.is_empty() {
+        return unsafe { batched(kernel, &rect, &[], options) };
+    }
     let mut loops = [BatchDim::default(); MAX_BATCH];
     let mut count = 0;
     for d in dims.iter().filter(|d| d.size > 1) {
@@ -88,9 +80,7 @@ pub(super) fn run<T: GemmFloat>(
         count += 1;
     }
     let loops = merge(&mut rect, &mut loops[..count], options.bias.is_none());
-    // SAFETY: `check` has shown that every element named by sizes and strides is inside the slices and that those of C
-    // are distinct; C is borrowed mutably, so nothing else touches it; merging names the same elements. The kernel is
-    // one that the CPU has (contract of this function, and of `isa()`).
+    // SAFETY: as above; merging names the same elements.
     unsafe { batched(kernel, &rect, loops, options) }
 }
 
@@ -149,7 +139,10 @@ pub(super) struct Grid {
 impl Grid {
     pub fn new(m: usize, n: usize, k: usize) -> Self {
         let work = m.saturating_mul(n).saturating_mul(k);
-        let wanted = if work < TEAM_WORK { 1 } else { (work / TASK_WORK).min(MAX_CELLS) };
+        if work < 2 * TASK_WORK {
+            return Self { rows: m, cols: n, across: 1, cells: 1 };
+        }
+        let wanted = (work / TASK_WORK).min(CELLS).max((work / (128 * TASK_WORK)).min(4 * CELLS));
         let (mut down, mut across) = (1, 1);
         while down * across < wanted {
             let (rows, cols) = (m / down, n / across);
@@ -163,7 +156,7 @@ impl Grid {
         }
         // Whole tiles of every arm, except at the end.
         let (rows, cols) = (m.div_ceil(down).next_multiple_of(12), n.div_ceil(across).next_multiple_of(32));
-        Self { rows, cols, across: n.div_ceil(cols), cells: m.div_ceil(rows) * n.div_ceil(cols) }
+        Self { rows, cols, across: n.div_ceil(cols).max(1), cells: m.div_ceil(rows) * n.div_ceil(cols) }
     }
 
     /// First row, rows, first column, columns of a cell.

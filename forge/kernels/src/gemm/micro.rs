@@ -5,6 +5,7 @@
 
 use super::GemmFloat;
 use super::vector::{Transpose, Vector};
+use std::hint::black_box;
 use std::mem::MaybeUninit;
 
 /// Length of a block of the contracted axis. Part of the definition of the result's bits, so one number for every
@@ -44,10 +45,16 @@ pub(super) unsafe fn tile<V: Vector, const R: usize, const N: usize, const MASKE
     unsafe {
         let mask = V::mask(t.cols - (N - 1) * V::LANES);
         let mut acc = [[V::splat(V::Elem::default()); N]; R];
-        let (mut a, mut b) = (t.a, t.b);
+        // A pointer for each three rows, whose distance the compiler must not know: it would walk from row to row by
+        // additions, and that chain, a cycle a row, would be as long as the multiply-adds take.
+        let three = if R > 3 { black_box(3 * t.ars) } else { 0 };
+        let mut a: [_; BASES] = core::array::from_fn(|g| t.a.wrapping_offset(g as isize * three));
+        let mut b = t.b;
         for _ in 0..t.k {
-            step::<V, R, N, MASKED>(&mut acc, a, t.ars, b, mask);
-            a = a.wrapping_offset(t.acs);
+            step::<V, R, N, MASKED>(&mut acc, &a, t.ars, b, mask);
+            for a in a.iter_mut().take(R.div_ceil(3)) {
+                *a = a.wrapping_offset(t.acs);
+            }
             b = b.wrapping_offset(t.brs);
         }
         if t.ccs == 1 && (!MASKED || t.cols == N * V::LANES) {
@@ -65,30 +72,48 @@ pub(super) unsafe fn tile<V: Vector, const R: usize, const N: usize, const MASKE
     }
 }
 
+/// Pointers to every third row of the tallest tile.
+const BASES: usize = 4;
 /// Elements of the largest tile: 12 x 2 registers of 16.
 const SPILL: usize = 384;
 
-/// One value of k.
+/// One value of k; `a` points to every third row.
 ///
 /// # Safety
 /// As for [`tile`], at one value of k.
 #[inline(always)]
 unsafe fn step<V: Vector, const R: usize, const N: usize, const MASKED: bool>(
     acc: &mut [[V; N]; R],
-    a: *const V::Elem,
+    a: &[*const V::Elem; BASES],
     ars: isize,
     b: *const V::Elem,
     mask: V::Mask,
 ) {
     // SAFETY: the caller's contract.
     unsafe {
-        let mut y = [V::splat(V::Elem::default()); N];
+        let zero = V::splat(V::Elem::default());
+        if R < N {
+            // The rows' values stay in registers, those of B pass by.
+            let mut x = [zero; R];
+            for i in 0..R {
+                x[i] = V::splat(*a[i / 3].offset((i % 3) as isize * ars));
+            }
+            for v in 0..N {
+                let p = b.add(v * V::LANES);
+                let y = if MASKED && v == N - 1 { V::load_masked(p, mask) } else { V::load(p) };
+                for i in 0..R {
+                    acc[i][v] = x[i].mul_add(y, acc[i][v]);
+                }
+            }
+            return;
+        }
+        let mut y = [zero; N];
         for v in 0..N {
             let p = b.add(v * V::LANES);
             y[v] = if MASKED && v == N - 1 { V::load_masked(p, mask) } else { V::load(p) };
         }
         for i in 0..R {
-            let x = V::splat(*a.offset(i as isize * ars));
+            let x = V::splat(*a[i / 3].offset((i % 3) as isize * ars));
             for v in 0..N {
                 acc[i][v] = x.mul_add(y[v], acc[i][v]);
             }

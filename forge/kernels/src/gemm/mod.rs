@@ -25,6 +25,7 @@
 
 mod arm;
 mod batch;
+mod blocked;
 mod check;
 mod micro;
 mod pack;

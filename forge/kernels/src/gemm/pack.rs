@@ -62,10 +62,8 @@ unsafe fn copy<T: GemmFloat, const N: usize>(src: *const T, rs: isize, rows: usi
 /// Rows of a block that [`panels`] copies before it moves on to the next panel.
 const STEP: usize = 8;
 
-/// Packs a block whose columns are contiguous, `k` rows `rs` apart, into panels. `each` is called with a function that
-/// it must call for every panel: `(first column, columns, width of a packed row)`; the panel lies at
-/// `dst + k * first column`. The rows are read in long runs, which the memory system wants: a panel at a time would
-/// touch a single line of each page.
+/// Packs a block whose columns are contiguous, `k` rows `rs` apart, into panels: `(first column, columns, width of a
+/// packed row)` each; a panel lies at `dst + k * first column`. The rows are read in long runs.
 ///
 /// # Safety
 /// As for [`rows`], for each panel.
@@ -74,14 +72,14 @@ pub(super) unsafe fn panels<T: GemmFloat>(
     rs: isize,
     k: usize,
     dst: *mut T,
-    each: impl Fn(&mut dyn FnMut(usize, usize, usize)),
+    panels: impl Iterator<Item = (usize, usize, usize)> + Clone,
 ) {
     for p in (0..k).step_by(STEP) {
         let count = (k - p).min(STEP);
         let src = src.wrapping_offset(p as isize * rs);
-        each(&mut |j, cols, width| {
+        for (j, cols, width) in panels.clone() {
             // SAFETY: rows `p..p + count` of the panel.
             unsafe { rows(src.wrapping_add(j), rs, 1, count, cols, dst.wrapping_add(k * j + p * width), width) };
-        });
+        }
     }
 }

@@ -134,21 +134,7 @@ fn gathered<T: GemmFloat>(
         return;
     }
     let grid = Grid::new(m, n, k);
-    let shared = Shared(Rect {
-        m,
-        n,
-        k,
-        a: a.data.as_ptr().wrapping_add(a.offset),
-        ars: a.row_stride,
-        acs: a.col_stride,
-        b: b.data.as_ptr().wrapping_add(b.offset),
-        brs: b.row_stride,
-        bcs: b.col_stride,
-        c: c.data.as_mut_ptr().wrapping_add(c.offset),
-        crs: c.row_stride,
-        ccs: c.col_stride,
-        add: options.accumulate,
-    });
+    let shared = Shared(Rect { m, ..Rect::new(&a, &b, c, options.accumulate) });
     team::run(grid.cells, |cell| {
         let r = shared.get();
         let (first, rows, column, cols) = grid.cell(cell, m, n);

@@ -5,6 +5,7 @@ use super::micro::KC;
 use super::routed::Rows;
 use super::{BatchDim, GemmFloat, MatMut, MatRef, Options, batch, routed};
 use crate::isa::{Isa, best};
+use crate::team::Team;
 use std::cell::Cell;
 use std::fmt::Debug;
 
@@ -200,6 +201,36 @@ for_f32_and_f64! {
     epilogue => epilogue;
     batches => batches;
     groups_and_routes => groups_and_routes;
+    same_bits_for_any_number_of_threads => same_bits_for_any_number_of_threads;
+}
+
+/// One thread or eight, free or busy: the same bits, and nothing but the team decides who computes what.
+fn same_bits_for_any_number_of_threads<T: Real>() {
+    let rng = Rng(Cell::new(10));
+    let kernel = T::kernel(best());
+    let (m, k, n) = (300, 270, 260);
+    let (a, b) = (mat::<T>(&rng, Form::Rows, m, k), mat::<T>(&rng, Form::Cols, k, n));
+    let picked: Vec<usize> = (0..m).map(|_| rng.below(m)).collect();
+    let batch_dims = [BatchDim { size: 50, a_stride: 90, b_stride: 0, c_stride: 8 * n as isize }];
+    let all = |threads: usize| {
+        Team::new(threads).enter(|| {
+            let mut whole = mat::<T>(&Rng(Cell::new(11)), Form::Rows, m, n);
+            batch::run(kernel, &[], a.view(), b.view(), whole.view_mut(), &Options::default());
+            let mut routed = whole.clone();
+            let rows = Rows::Picked(&picked);
+            routed::run(kernel, &[0, m], a.view(), rows, |_| b.view(), routed.view_mut(), &Options::default());
+            // Many small products: several to a task.
+            let mut many = mat::<T>(&Rng(Cell::new(12)), Form::Rows, 400, n);
+            let few = MatRef { rows: 8, ..a.view() };
+            let c = MatMut { rows: 8, ..many.view_mut() };
+            batch::run(kernel, &batch_dims, few, b.view(), c, &Options::default());
+            (whole.bits(), routed.bits(), many.bits())
+        })
+    };
+    let one = all(1);
+    for threads in 2..=8 {
+        assert!(all(threads) == one, "{threads} threads");
+    }
 }
 
 fn random_sizes_and_layouts<T: Real>() {
