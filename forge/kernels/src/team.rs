@@ -56,6 +56,19 @@ pub fn run(tasks: usize, f: impl Fn(usize) + Sync) {
     }
 }
 
+/// How many threads a call of [`run`] here may have: 1 inside a task. Only for a division of work on which no bit of the
+/// result depends.
+#[inline]
+pub fn threads() -> usize {
+    if IN_TASK.get() {
+        return 1;
+    }
+    let current = CURRENT.get();
+    // SAFETY: a pointer that is not null was put there by `enter` on this thread, which borrows the team and takes the
+    // pointer away again before the borrow ends.
+    if current.is_null() { Team::global().threads() } else { unsafe { &*current }.threads() }
+}
+
 /// Cuts `out` into chunks of `chunk` elements (the last may be shorter) and runs `f(index, chunk)` for each.
 ///
 /// ```

@@ -12,9 +12,8 @@ use crate::team;
 const TEAM_WORK: usize = 1 << 20;
 /// Multiplications of one task, roughly: some tens of microseconds.
 const TASK_WORK: usize = 1 << 20;
-/// Most rectangles of a product of the usual sizes: enough to keep many threads level at the end, few enough not to
-/// pack B often. Huge products are cut finer.
-const CELLS: usize = 16;
+/// Most rectangles for each thread: enough to keep the threads level at the end, few enough not to pack often.
+const CELLS: usize = 4;
 /// Smallest sides of a rectangle.
 const MIN_CELL: usize = 128;
 
@@ -67,11 +66,12 @@ pub(super) fn run<T: GemmFloat>(
         return;
     }
     let mut rect = Rect::new(&a, &b, c, options.accumulate);
-    // SAFETY: `check` has shown that every element named by sizes and strides is inside the slices and that those of C
-    // are distinct; C is borrowed mutably, so nothing else touches it. The kernel is one that the CPU has (contract of
-    // this function, and of `isa()`).
     if dims.is_empty() {
-        return unsafe { batched(kernel, &rect, &[], options) };
+        // SAFETY: `check` has shown that every element named by sizes and strides is inside the slices and that those
+        // of C are distinct; C is borrowed mutably, so nothing else touches it. The kernel is one that the CPU has
+        // (contract of this function, and of `isa()`).
+        unsafe { batched(kernel, &rect, &[], options) };
+        return;
     }
     let mut loops = [BatchDim::default(); MAX_BATCH];
     let mut count = 0;
@@ -127,7 +127,8 @@ impl<T> Shared<T> {
     }
 }
 
-/// How one product is cut: a grid of rectangles, from sizes alone.
+/// How one product is cut: a grid of rectangles. The number of threads may have a say because no bit of the result
+/// depends on the cuts (see the [module](super) page): what is packed for each rectangle is then packed less often.
 #[derive(Clone, Copy)]
 pub(super) struct Grid {
     rows: usize,
@@ -139,10 +140,11 @@ pub(super) struct Grid {
 impl Grid {
     pub fn new(m: usize, n: usize, k: usize) -> Self {
         let work = m.saturating_mul(n).saturating_mul(k);
-        if work < 2 * TASK_WORK {
+        let threads = if work < 2 * TASK_WORK { 1 } else { team::threads() };
+        if threads == 1 {
             return Self { rows: m, cols: n, across: 1, cells: 1 };
         }
-        let wanted = (work / TASK_WORK).min(CELLS).max((work / (128 * TASK_WORK)).min(4 * CELLS));
+        let wanted = (work / TASK_WORK).min(CELLS * threads);
         let (mut down, mut across) = (1, 1);
         while down * across < wanted {
             let (rows, cols) = (m / down, n / across);

@@ -21,7 +21,8 @@
 //! The path is chosen by size and layout alone: register tiles over packed, cache-sized panels; tiles straight on the
 //! operands when they are small or few rows pass by; for one to four rows, B is streamed once, by rows or
 //! (weights stored `[out, in]`) by columns transposed in registers. Pack buffers are thread-local and reused. Large
-//! products are cut into rectangles of C for the [`team`](crate::team), never along k.
+//! products are cut into rectangles of C for the [`team`](crate::team), never along k; a few for each thread, since the
+//! cuts do not show in the bits.
 
 mod arm;
 mod batch;
@@ -39,11 +40,10 @@ mod vector;
 pub use batch::{BatchDim, gemm_batched};
 pub use routed::{gemm_grouped, gemm_routed};
 
-use crate::dtype::Element;
-use core::ops::{Add, Mul};
+use crate::math::Real;
 
 /// The floats that matrices are multiplied in: `f32`, `f64`. Sealed.
-pub trait GemmFloat: Element + Add<Output = Self> + Mul<Output = Self> + arm::Kernels {}
+pub trait GemmFloat: Real + arm::Kernels {}
 impl GemmFloat for f32 {}
 impl GemmFloat for f64 {}
 

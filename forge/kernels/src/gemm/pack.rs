@@ -60,7 +60,7 @@ unsafe fn copy<T: GemmFloat, const N: usize>(src: *const T, rs: isize, rows: usi
 }
 
 /// Rows of a block that [`panels`] copies before it moves on to the next panel.
-const STEP: usize = 8;
+const STEP: usize = 4;
 
 /// Packs a block whose columns are contiguous, `k` rows `rs` apart, into panels: `(first column, columns, width of a
 /// packed row)` each; a panel lies at `dst + k * first column`. The rows are read in long runs.
