@@ -226,7 +226,7 @@ pub(super) unsafe fn finished<T: GemmFloat>(kernel: &Kernel<T>, r: &Rect<T>, col
     let finish = |row: &mut [T]| {
         if let Some(bias) = bias {
             for (c, &b) in row.iter_mut().zip(bias) {
-                *c = *c + b;
+                *c += b;
             }
         }
         if let Some(f) = options.activation {
