@@ -40,6 +40,7 @@ pub use forge_axes::{
     Axes, Axis, Concat, Distinct, Dot, Has, Lacks, Minus, NoneIn, PermutationOf, Project, Remove, Replace, Resizable,
     SizeArg, SubsetOf, Union,
 };
+pub use forge_kernels::buffer as pool;
 pub use forge_kernels::team;
 pub use ops::Arith;
 pub use tensor::{IsScalar, Scalar, Tensor, backward_all};

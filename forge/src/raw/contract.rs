@@ -3,10 +3,11 @@
 use super::{Names, RawTensor, arith, by_float, cast, reduce, shape};
 use crate::autograd::{record, tracks};
 use crate::error::{Error, Result};
+use arrayvec::ArrayVec;
 use forge_axes::plan::{ContractPlan, GradPlan, NONE};
 use forge_kernels::arith::BinaryOp;
 use forge_kernels::gemm::{self, BatchDim, MatMut, MatRef, Options};
-use forge_kernels::{DType, Layout};
+use forge_kernels::{DType, Layout, MAX_RANK};
 
 /// `out[..] = sum over the axes that are not in out of l * r`.
 ///
@@ -29,16 +30,16 @@ pub fn contract(
     // Each side is kept only if the other wants a gradient.
     let a = r.requires_grad().then(|| l.clone());
     let b = l.requires_grad().then(|| r.clone());
-    let (ls, rs) = (l.shape().to_vec(), r.shape().to_vec());
+    let (ls, rs) = (l.layout, r.layout);
     let plan = *plan;
     Ok(record(out, [l, r], move |p| {
         let nameless = Names { lhs: &[], rhs: &[] };
         let gl = match &b {
-            Some(b) => Some(pull(p.grad, b, &plan.grad_left(), nameless, op, &ls)?),
+            Some(b) => Some(pull(p.grad, b, &plan.grad_left(), nameless, op, ls.shape())?),
             None => None,
         };
         let gr = match &a {
-            Some(a) => Some(pull(p.grad, a, &plan.grad_right(), nameless, op, &rs)?),
+            Some(a) => Some(pull(p.grad, a, &plan.grad_right(), nameless, op, rs.shape())?),
             None => None,
         };
         Ok([gl, gr])
@@ -92,6 +93,12 @@ struct Loop {
     out: isize,
 }
 
+/// The loops of one kind: batch, free on the left, free on the right, or summed.
+type Loops = ArrayVec<Loop, { 2 * MAX_RANK }>;
+
+/// Where each axis of an operand went; `NONE` for those that were summed away.
+type Map = [u8; MAX_RANK];
+
 /// Loops that act as one: nested loops whose strides chain in every operand.
 fn chain(loops: &[Loop]) -> Option<Loop> {
     let mut it = loops.iter().rev().filter(|l| l.size != 1);
@@ -125,7 +132,7 @@ fn product<T: gemm::GemmFloat>(l: &RawTensor, r: &RawTensor, plan: &ContractPlan
     }
     let shape = &shape[..out_rank];
     let out_layout = Layout::contiguous(shape);
-    let (mut batch, mut m, mut n, mut k) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut batch, mut m, mut n, mut k) = (Loops::new(), Loops::new(), Loops::new(), Loops::new());
     for i in 0..out_rank {
         let (a, b) = (plan.out[0][i], plan.out[1][i]);
         let one = Loop {
@@ -151,8 +158,12 @@ fn product<T: gemm::GemmFloat>(l: &RawTensor, r: &RawTensor, plan: &ContractPlan
             });
         }
     }
+    // A sum over nothing is 0 (and an empty result is empty).
+    if shape.contains(&0) || k.iter().any(|x| x.size == 0) {
+        return Ok(RawTensor::full(shape, T::default()));
+    }
     // The order of the summed loops is free: let the left operand's memory decide.
-    k.sort_by_key(|x| std::cmp::Reverse(x.l.unsigned_abs()));
+    k.sort_unstable_by_key(|x| std::cmp::Reverse(x.l.unsigned_abs()));
     // A group whose strides do not chain keeps its longest chaining tail; the outer loops of `m` and `n` become batch
     // loops, and those of `k` are brought together by copying the operands.
     if chain(&k).is_none() {
@@ -177,7 +188,7 @@ fn product<T: gemm::GemmFloat>(l: &RawTensor, r: &RawTensor, plan: &ContractPlan
         row_stride: k.r,
         col_stride: n.r,
     };
-    let dims: Vec<BatchDim> =
+    let dims: ArrayVec<BatchDim, MAX_RANK> =
         batch.iter().map(|d| BatchDim { size: d.size, a_stride: d.l, b_stride: d.r, c_stride: d.out }).collect();
     Ok(RawTensor::build(shape, |data: &mut [T]| {
         let c = MatMut { data, offset: 0, rows: m.size, cols: n.size, row_stride: m.out, col_stride: n.out };
@@ -186,21 +197,21 @@ fn product<T: gemm::GemmFloat>(l: &RawTensor, r: &RawTensor, plan: &ContractPlan
 }
 
 /// The longest chaining tail of `loops`; the loops outside it join `batch`.
-fn split_chain(loops: Vec<Loop>, batch: &mut Vec<Loop>) -> Loop {
+fn split_chain(loops: Loops, batch: &mut Loops) -> Loop {
     let mut from = loops.len();
     while from > 0 && chain(&loops[from - 1..]).is_some() {
         from -= 1;
     }
-    batch.extend_from_slice(&loops[..from]);
+    batch.extend(loops[..from].iter().copied());
     chain(&loops[from..]).expect("the tail chains")
 }
 
 /// The product by way of dense copies in the order batch, free, summed.
 fn copied<T: gemm::GemmFloat>(
     l: &RawTensor,
-    lmap: &[u8],
+    lmap: &Map,
     r: &RawTensor,
-    rmap: &[u8],
+    rmap: &Map,
     plan: &ContractPlan,
     shape: &[usize],
 ) -> Result<RawTensor> {
@@ -245,27 +256,24 @@ fn copied<T: gemm::GemmFloat>(
 }
 
 /// The operand with its private, dropped axes summed away, and where each of its axes went (`NONE` for those).
-fn presum(t: &RawTensor, plan: &ContractPlan, side: usize) -> Result<(RawTensor, Vec<u8>)> {
-    let gone: Vec<usize> = (0..plan.sum_rank as usize)
+fn presum(t: &RawTensor, plan: &ContractPlan, side: usize) -> Result<(RawTensor, Map)> {
+    let mut gone: ArrayVec<usize, MAX_RANK> = (0..plan.sum_rank as usize)
         .filter(|&i| plan.sum[side][i] != NONE && plan.sum[1 - side][i] == NONE)
         .map(|i| plan.sum[side][i] as usize)
         .collect();
     let mut next = 0;
-    let map = (0..t.rank())
-        .map(|a| {
-            if gone.contains(&a) {
-                return NONE;
-            }
+    let mut map = [NONE; MAX_RANK];
+    for (a, m) in map[..t.rank()].iter_mut().enumerate() {
+        if !gone.contains(&a) {
+            *m = next;
             next += 1;
-            next - 1
-        })
-        .collect();
+        }
+    }
     if gone.is_empty() {
         return Ok((t.detach(), map));
     }
-    let mut sorted = gone;
-    sorted.sort_unstable();
-    Ok((reduce::sum(&t.detach(), &sorted)?, map))
+    gone.sort_unstable();
+    Ok((reduce::sum(&t.detach(), &gone)?, map))
 }
 
 /// Sum of products of any number of operands. `labels[i]` names the loops of operand `i`'s axes by small numbers;

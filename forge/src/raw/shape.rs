@@ -152,8 +152,10 @@ fn join(x: &RawTensor, axis: usize, n: usize) -> RawTensor {
     if !tracks(&[x]) {
         return out;
     }
-    let sizes: Vec<usize> = shape[axis..axis + n].to_vec();
-    record(out, [x], move |p| Ok([Some(split(p.grad, At { axis, keys: &[] }, &sizes)?)]))
+    let from = x.layout;
+    record(out, [x], move |p| {
+        Ok([Some(split(p.grad, At { axis, keys: &[] }, &from.shape()[axis..axis + n])?)])
+    })
 }
 
 /// Axes brought together by `order`, then the `n` from position `axis` joined into one.
@@ -171,8 +173,8 @@ pub fn reshape(x: &RawTensor, shape: &[usize]) -> Result<RawTensor> {
     if !tracks(&[x]) {
         return Ok(out);
     }
-    let from = x.shape().to_vec();
-    Ok(record(out, [x], move |p| Ok([Some(reshape(p.grad, &from)?)])))
+    let from = x.layout;
+    Ok(record(out, [x], move |p| Ok([Some(reshape(p.grad, from.shape())?)])))
 }
 
 /// A cut through a layout: `start`, size and step on one axis, or a diagonal of two. Its adjoint writes into zeros.
@@ -206,8 +208,8 @@ fn cut(x: &RawTensor, cut_: Cut) -> RawTensor {
     if !tracks(&[x]) {
         return out;
     }
-    let shape = x.shape().to_vec();
-    record(out, [x], move |p| Ok([Some(uncut(p.grad, &shape, cut_))]))
+    let from = x.layout;
+    record(out, [x], move |p| Ok([Some(uncut(p.grad, from.shape(), cut_))]))
 }
 
 /// Zeros of `shape` with `g` where the cut lies: the adjoint of [`cut`].

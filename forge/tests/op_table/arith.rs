@@ -8,14 +8,14 @@ use forge::{DynTensor, Error};
 /// The right operand has some of the left's axes, in another order; values keep away from ties, poles and corners.
 fn sample(g: &mut Gen, run: fn(&DynTensor, &DynTensor) -> Result<DynTensor, Error>, f: fn(f64, f64) -> f64) -> Sample {
     let axes = [("a", g.size()), ("b", g.size()), ("c", g.size())];
-    let x = g.tensor(&axes, 0.3, 3.0);
+    let x = g.tensor_with(&axes, |g| 0.25 + g.below(50) as f64 * 0.0625);
     let mut some: Vec<(&str, usize)> = axes.into_iter().filter(|_| g.coin()).collect();
     if g.coin() {
         some.reverse();
     }
     // Off the left operand's grid, so that no two elements tie.
     let y = g.tensor_with(&some, |g| {
-        let v = g.f64(0.3, 2.9);
+        let v = 0.25 + 0.03125 + g.below(50) as f64 * 0.0625;
         if g.coin() { v } else { -v }
     });
     Sample::new(
@@ -32,8 +32,9 @@ fn sample(g: &mut Gen, run: fn(&DynTensor, &DynTensor) -> Result<DynTensor, Erro
 /// The right operand shares one axis and has one of its own.
 fn outer(g: &mut Gen, run: fn(&DynTensor, &DynTensor) -> Result<DynTensor, Error>, f: fn(f64, f64) -> f64) -> Sample {
     let (a, b, c) = (g.size(), g.size(), g.size());
-    let x = g.tensor(&[("a", a), ("b", b)], 0.3, 3.0);
-    let y = g.tensor(&[("c", c), ("b", b)], 0.31, 2.9);
+    // Two grids that never come within 0.02 of each other: no ties for maximum and minimum.
+    let x = g.tensor_with(&[("a", a), ("b", b)], |g| 0.25 + g.below(50) as f64 * 0.0625);
+    let y = g.tensor_with(&[("c", c), ("b", b)], |g| 0.25 + 0.03125 + g.below(50) as f64 * 0.0625);
     Sample::new(
         vec![x, y],
         move |x| run(&x[0], &x[1]),
