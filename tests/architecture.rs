@@ -100,7 +100,12 @@ fn every_unsafe_block_has_its_proof() {
                 continue;
             }
             let block = t.contains("unsafe {") || t.contains("unsafe impl");
-            assert!(!block || proof || t.contains("SAFETY"), "{}:{}: unsafe without a SAFETY line above", relative(&f), i + 1);
+            assert!(
+                !block || proof || t.contains("SAFETY"),
+                "{}:{}: unsafe without a SAFETY line above",
+                relative(&f),
+                i + 1
+            );
             // A statement may be several lines long: the proof holds until it ends.
             if t.is_empty() || t.ends_with(';') || t.ends_with('}') || t.ends_with('{') {
                 proof = false;

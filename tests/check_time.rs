@@ -104,7 +104,10 @@ fn check(dir: &Path, source: &str) -> f64 {
 #[ignore = "a measurement: run it alone"]
 fn a_thousand_operations() {
     let axes: Vec<String> = (0..AXES).map(|i| format!("A{i}")).collect();
-    let base = format!("#![allow(dead_code)]\nuse forge::prelude::*;\naxes! {{ {} }}\nfn _f(_: &Tensor<A0>) {{}}\n", axes.join(", "));
+    let base = format!(
+        "#![allow(dead_code)]\nuse forge::prelude::*;\naxes! {{ {} }}\nfn _f(_: &Tensor<A0>) {{}}\n",
+        axes.join(", ")
+    );
     let mut full = base.clone();
     let mut d = Draw(1);
     for i in 0..1000 {

@@ -156,7 +156,9 @@ pub(crate) fn backward_above(roots: &[(&RawTensor, RawTensor)], how: Backward, f
             } else if node.id() < floor {
                 return Err(Error::Gradient {
                     op: "checkpoint",
-                    what: "the function captured a value that is itself computed from parameters; pass it in as an input".into(),
+                    what:
+                        "the function captured a value that is itself computed from parameters; pass it in as an input"
+                            .into(),
                 });
             } else {
                 jobs.push(Job { node, grad: e.grad, out: Ok(Vec::new()), extra: Grads::default() });

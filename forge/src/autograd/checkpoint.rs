@@ -55,7 +55,10 @@ where
             let seeds = std::mem::take(&mut *slots.lock().unwrap_or_else(PoisonError::into_inner));
             *slots.lock().unwrap_or_else(PoisonError::into_inner) = vec![None; seeds.len()];
             if super::grad_enabled() {
-                return Err(Error::Gradient { op: OP, what: "gradients of gradients do not pass a checkpoint; call the function plainly".into() });
+                return Err(Error::Gradient {
+                    op: OP,
+                    what: "gradients of gradients do not pass a checkpoint; call the function plainly".into(),
+                });
             }
             let floor = next_id();
             let leaves: Vec<RawTensor> = detached
@@ -94,4 +97,3 @@ where
 
 /// Gradients of the outputs, as they arrive.
 type Slots = Arc<Mutex<Vec<Option<RawTensor>>>>;
-

@@ -153,9 +153,7 @@ fn join(x: &RawTensor, axis: usize, n: usize) -> RawTensor {
         return out;
     }
     let from = x.layout;
-    record(out, [x], move |p| {
-        Ok([Some(split(p.grad, At { axis, keys: &[] }, &from.shape()[axis..axis + n])?)])
-    })
+    record(out, [x], move |p| Ok([Some(split(p.grad, At { axis, keys: &[] }, &from.shape()[axis..axis + n])?)]))
 }
 
 /// Axes brought together by `order`, then the `n` from position `axis` joined into one.

@@ -28,7 +28,7 @@ fn methods(file: &str, ty: &str) -> BTreeSet<String> {
                         proc_macro2::TokenTree::Ident(id) => {
                             let name = id.to_string();
                             let lower = name.starts_with(|c: char| c.is_lowercase());
-                            if lower && entry_open && !name.starts_with("try_") {
+                            if lower && entry_open && !name.starts_with("try_") && !is_type(&name) {
                                 found.insert(name);
                             }
                         }
@@ -41,6 +41,12 @@ fn methods(file: &str, ty: &str) -> BTreeSet<String> {
         }
     }
     found
+}
+
+/// Tables of element types name no operation.
+fn is_type(name: &str) -> bool {
+    ["f32", "f64", "f16", "bf16", "bool"].contains(&name)
+        || name.strip_prefix(['i', 'u']).is_some_and(|n| n.parse::<u32>().is_ok())
 }
 
 fn self_name(ty: &syn::Type) -> String {
