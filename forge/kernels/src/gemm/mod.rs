@@ -35,7 +35,7 @@ mod routed;
 mod scratch;
 #[cfg(test)]
 mod tests;
-mod vector;
+pub(crate) mod vector;
 
 pub use batch::{BatchDim, gemm_batched};
 pub use routed::{gemm_grouped, gemm_routed};

@@ -10,7 +10,7 @@ use super::GemmFloat;
 /// # Safety
 /// Every method may be called only where the CPU has the implementor's instruction set, and, for the loads and the
 /// store, where [`LANES`](Self::LANES) elements (or the masked ones) behind the pointer are valid.
-pub(super) trait Vector: Copy {
+pub(crate) trait Vector: Copy {
     type Elem: GemmFloat;
     /// Which of the first lanes take part in a masked load.
     type Mask: Copy;
@@ -31,7 +31,7 @@ pub(super) trait Vector: Copy {
 }
 
 /// A register whose square blocks can be read transposed.
-pub(super) trait Transpose: Vector {
+pub(crate) trait Transpose: Vector {
     /// `LANES` registers.
     type Square: Copy + core::ops::Index<usize, Output = Self>;
 
@@ -65,7 +65,7 @@ baseline_mul_add!(f64);
 /// 128 bits as the compiler vectorises them for the target's guaranteed instruction set.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub(super) struct Lanes<T, const L: usize>([T; L]);
+pub(crate) struct Lanes<T, const L: usize>([T; L]);
 
 impl<T: BaselineMulAdd, const L: usize> Vector for Lanes<T, L> {
     type Elem = T;
