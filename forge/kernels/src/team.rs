@@ -45,6 +45,11 @@ thread_local! {
 /// ```
 #[inline]
 pub fn run(tasks: usize, f: impl Fn(usize) + Sync) {
+    run_dyn(tasks, &f);
+}
+
+/// [`run`] for every closure: what distributes the work is compiled once, not for each kernel.
+fn run_dyn(tasks: usize, f: &(dyn Fn(usize) + Sync)) {
     if tasks <= 1 || IN_TASK.get() {
         (0..tasks).for_each(f);
     } else {
