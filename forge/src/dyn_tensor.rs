@@ -26,11 +26,11 @@ pub struct DynAxis {
 impl DynAxis {
     /// The run-time form of a declared axis.
     pub fn of<A: Axis>() -> Self {
-        Self::from_key(&A::KEY, A::KEY.path)
+        Self::from_key(&A::KEY)
     }
 
-    fn from_key(k: &Key, path: &'static str) -> Self {
-        Self { name: k.name.into(), path, hash: k.hash, fixed: k.fixed }
+    pub(crate) fn from_key(k: &Key<'static>) -> Self {
+        Self { name: k.name.into(), path: k.path, hash: k.hash, fixed: k.fixed }
     }
 
     pub(crate) fn key(&self) -> Key<'_> {
@@ -333,7 +333,7 @@ pub(crate) fn check_distinct(op: &'static str, keys: &[Key]) -> Result<()> {
 impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// The same tensor with its axis names at run time. Nothing is copied.
     pub fn erase(&self) -> DynTensor {
-        let axes: Vec<DynAxis> = X::KEYS.iter().map(|k| DynAxis::from_key(k, k.path)).collect();
+        let axes: Vec<DynAxis> = X::KEYS.iter().map(DynAxis::from_key).collect();
         DynTensor::new(self.raw().clone(), axes)
     }
 }

@@ -96,6 +96,9 @@ pub enum Error {
         /// Why, and what to do instead.
         what: String,
     },
+    /// A state dict does not fit the module it is loaded into.
+    #[error(transparent)]
+    State(#[from] crate::nn::StateError),
     /// Reading or writing a file failed.
     #[error("{path}: {source}")]
     Io {

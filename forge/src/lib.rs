@@ -23,7 +23,10 @@ pub mod axes;
 pub mod dtype;
 mod dyn_tensor;
 mod error;
+pub mod io;
+pub mod nn;
 mod ops;
+pub mod optim;
 mod print;
 pub mod raw;
 mod tensor;
@@ -41,7 +44,7 @@ pub use forge_axes::{
     SizeArg, SubsetOf, Union,
 };
 pub use forge_kernels::buffer as pool;
-pub use forge_kernels::team;
+pub use forge_kernels::{rng, team};
 pub use ops::Arith;
 pub use tensor::{IsScalar, Scalar, Tensor, backward_all};
 

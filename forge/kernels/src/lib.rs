@@ -24,6 +24,7 @@ pub mod linear_loss;
 pub mod loss;
 pub mod math;
 pub mod norm;
+pub mod optim;
 pub mod pool;
 pub mod reduce;
 pub mod rng;

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::raw::{RawTensor, arith};
 use crate::tensor::{Tensor, wrap};
 use forge_axes::Axes;
+use forge_kernels::arith::BinaryOp;
 use std::collections::BTreeMap;
 
 /// Gradients by parameter, as one or more backward passes gave them.
@@ -33,6 +34,33 @@ impl Grads {
     /// The untyped gradient of parameter `w`.
     pub fn get_raw(&self, w: &RawTensor) -> Option<&RawTensor> {
         self.by_leaf.get(&w.node.as_ref()?.id())
+    }
+
+    /// The gradient of the leaf with node `id`.
+    pub(crate) fn by_id(&self, id: u64) -> Option<&RawTensor> {
+        self.by_leaf.get(&id)
+    }
+
+    /// Multiplies every gradient by `factor`: the mean over accumulated batches, a clipped norm.
+    ///
+    /// ```
+    /// use forge::prelude::*;
+    /// let w = Tensor::<()>::scalar(3.0).requires_grad();
+    /// let mut grads = w.square().backward()?;
+    /// grads.merge(w.square().backward()?)?;
+    /// grads.scale(0.5)?;
+    /// assert_eq!(grads.get(&w).unwrap().item(), 6.0);
+    /// # Ok::<(), forge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// None for gradients of f32 and f64.
+    pub fn scale(&mut self, factor: f64) -> Result<()> {
+        for g in self.by_leaf.values_mut() {
+            let taken = std::mem::replace(g, RawTensor::full(&[], 0.0f32));
+            *g = super::no_grad(|| arith::scalar_owned(BinaryOp::Mul, taken, factor))?;
+        }
+        Ok(())
     }
 
     /// Number of parameters with a gradient.
