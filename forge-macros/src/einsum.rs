@@ -69,7 +69,7 @@ fn validate(e: &Einsum) -> Errors {
     let mut errors = Errors::default();
     for list in e.operands.iter().map(|o| &o.axes).chain([&e.output]) {
         for (i, a) in list.iter().enumerate() {
-            if list[..i].iter().any(|b| b.name() == a.name()) {
+            if list[..i].iter().any(|b| b.text() == a.text()) {
                 errors.at(a.span(), format!("axis `{}` appears twice in this list", a.name()));
             }
         }
@@ -85,7 +85,7 @@ fn validate(e: &Einsum) -> Errors {
     }
     let mut seen = HashSet::new();
     for a in e.operands.iter().flat_map(|o| &o.axes) {
-        if seen.insert(a.name()) && seen.len() == MAX_LOOPS + 1 {
+        if seen.insert(a.text()) && seen.len() == MAX_LOOPS + 1 {
             errors.at(a.span(), format!("more than {MAX_LOOPS} different axes in one einsum!"));
         }
     }
@@ -154,6 +154,7 @@ mod tests {
         assert!(!got.contains("in_operands"), "axes written alike need no check: {got}");
         assert!(run(quote!(v[Key] -> [])).contains(":: < () , _ , 1usize >"));
         assert!(run(quote!((a + b)[Key], x.relu()[Key], -> [Key],)).contains("& x . relu ()"));
+        assert!(run(quote!((a + b)[Key] -> [Key])).contains("& (a + b)"), "what is in parentheses stays there");
     }
 
     #[test]
@@ -161,6 +162,12 @@ mod tests {
         let got = run(quote!(x[a::Batch, In], w[In, Out] -> [b::Batch, Out]));
         assert_eq!(got.matches("in_operands").count(), 1);
         assert!(got.contains("in_operands :: < b :: Batch , forge"), "{got}");
+    }
+
+    #[test]
+    fn one_name_under_two_paths_may_be_two_axes() {
+        assert!(!run(quote!(x[a::Batch, b::Batch] -> [b::Batch])).contains("error"));
+        assert!(run(quote!(x[a::Batch, a::Batch] -> [])).contains("axis `Batch` appears twice"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Result};
 use syn::punctuated::Punctuated;
-use syn::{Error, Expr, Member, Path, Token, bracketed, parenthesized, token};
+use syn::{Error, Expr, ExprParen, Member, Path, Token, bracketed, parenthesized, token};
 
 /// Most axes of a tensor.
 pub(crate) const MAX_AXES: usize = 8;
@@ -34,7 +34,7 @@ impl AxisPath {
         &self.0.segments.last().expect("a path has a segment").ident
     }
 
-    /// Its last segment: the name that set logic goes by.
+    /// Its last segment.
     pub(crate) fn name(&self) -> String {
         self.ident().unraw().to_string()
     }
@@ -44,7 +44,8 @@ impl AxisPath {
         self.ident().span()
     }
 
-    /// The path as text: two axes that are written alike are one axis.
+    /// The path as text. Two axes that are written alike are one axis; two of the same name that are written with
+    /// different paths may be two.
     pub(crate) fn text(&self) -> String {
         self.0.to_token_stream().to_string()
     }
@@ -92,8 +93,9 @@ fn bare_operand(s: ParseStream<'_>) -> Result<Expr> {
     }
     let mut e: Expr = if s.peek(token::Paren) {
         let inside;
-        parenthesized!(inside in s);
-        inside.parse()?
+        let paren_token = parenthesized!(inside in s);
+        let expr = Box::new(inside.parse()?);
+        Expr::Paren(ExprParen { attrs: Vec::new(), paren_token, expr })
     } else if s.peek(Ident::peek_any) || s.peek(Token![::]) {
         let p = s.call(Path::parse_mod_style)?;
         syn::parse_quote!(#p)

@@ -18,6 +18,10 @@ extern crate self as forge;
 
 mod macros;
 
+/// The axis algebra in full: lists, type functions, and the bounds that generic code states.
+pub mod algebra {
+    pub use forge_axes::*;
+}
 pub mod autograd;
 pub mod axes;
 pub mod dtype;

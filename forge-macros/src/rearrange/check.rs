@@ -28,9 +28,12 @@ pub(super) fn check(r: &Rearrange) -> Errors {
         }
     }
     for p in r.parts() {
-        let (name, known) = (p.axis.name(), input.iter().any(|a| a.name() == p.axis.name()));
+        let (name, known) = (p.axis.name(), input.iter().any(|a| a.text() == p.axis.text()));
         if known && p.size.is_some() {
             errors.at(p.axis.span(), format!("`{name}` is an axis of the tensor: a size is for a new axis"));
+        } else if let Some(other) = input.iter().find(|a| !known && p.size.is_none() && a.name() == name) {
+            let written = other.text().replace(' ', "");
+            errors.at(p.axis.span(), format!("write axis `{name}` as in the tensor's list: `{written}`"));
         } else if !known && p.size.is_none() {
             let list = list_text(input.iter().copied());
             errors.at(
@@ -78,7 +81,7 @@ pub(super) fn check(r: &Rearrange) -> Errors {
 fn merges(r: &Rearrange, errors: &mut Errors) {
     for o in &r.output {
         let Output::Merge { parts: own, into } = o else { continue };
-        let named = |p: &&super::Sized| p.axis.name() == into.name();
+        let named = |p: &&super::Sized| p.axis.text() == into.text();
         if !own.iter().any(|p| named(&p)) && r.parts().iter().any(named) {
             errors.at(into.span(), format!("axis `{}` is still in the tensor here: use another name", into.name()));
         }
@@ -89,7 +92,7 @@ fn merges(r: &Rearrange, errors: &mut Errors) {
 fn twice(list: &[&AxisPath], place: &str, errors: &mut Errors) -> bool {
     let mut any = false;
     for (i, a) in list.iter().enumerate() {
-        if list[..i].iter().any(|b| b.name() == a.name()) {
+        if list[..i].iter().any(|b| b.text() == a.text()) {
             errors.at(a.span(), format!("axis `{}` appears twice {place}", a.name()));
             any = true;
         }

@@ -28,7 +28,7 @@ pub(super) fn expand(krate: &Path, r: &Rearrange) -> TokenStream {
         let method = Ident::new(reducer.name(), *span);
         let axes = values(&private, vanishing.iter().copied());
         step(quote!(#x.#method(#axes)));
-        order.retain(|a| !vanishing.iter().any(|v| v.name() == a.name()));
+        order.retain(|a| !vanishing.iter().any(|v| v.text() == a.text()));
     }
 
     let parts = r.parts();

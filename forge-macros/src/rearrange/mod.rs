@@ -104,7 +104,7 @@ impl Rearrange {
     /// The axes after the splits that the result lacks.
     fn vanishing(&self) -> Vec<&AxisPath> {
         let kept = self.parts();
-        self.split_axes().into_iter().filter(|a| !kept.iter().any(|p| p.axis.name() == a.name())).collect()
+        self.split_axes().into_iter().filter(|a| !kept.iter().any(|p| p.axis.text() == a.text())).collect()
     }
 }
 

@@ -57,6 +57,8 @@ fn rename_repeat_reduce() {
     assert!(run(quote!(max.x[Batch, Seq] -> [Seq, Batch])).contains("=&max.x;"));
     // repeated into a merged axis
     assert!(run(quote!(x[Batch] -> [(Batch, Copy = 3) => Big])).contains("x.merge((<Batch>(),<Copy>()),<Big>())"));
+    // one name under two paths may be two axes
+    assert!(run(quote!(x[a::Batch, Batch] -> [Batch, a::Batch])).contains("x.permute::<(Batch,a::Batch)>()"));
     // a name may be used again for what it became
     assert!(!run(quote!(x[Model => (Head, Model = 4)] -> [Head, Model])).contains("error"));
     assert!(!run(quote!(x[Head, Dim] -> [(Head, Dim) => Dim])).contains("error"));
@@ -90,6 +92,7 @@ fn mistakes() {
         quote!(x[A, B, C, D] -> [(A, B) => C, (C, D) => B]),
         &["axis `C` is still in the tensor", "axis `B` is still in the tensor"],
     );
+    has(quote!(sum x[a::Batch] -> [Batch]), &["write axis `Batch` as in the tensor's list: `a::Batch`"]);
     has(quote!(x[A => (B)] -> [B]), &["one part is a new name: write `A => B` in the result"]);
     has(
         quote!(x[A, B, C, D, E, F, G, H => (I = 2, J)] -> [A, B, C, D, E, F, G, I, J]),

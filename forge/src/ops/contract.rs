@@ -4,10 +4,11 @@ use crate::DynTensor;
 use crate::dtype::Float;
 use crate::dyn_tensor::{DynAxis, check_distinct, keys_of, list_text};
 use crate::error::Error;
-use crate::raw::{Names, contract as raw};
+use crate::raw::{Names, arith, contract as raw};
 use crate::tensor::{Tensor, names, wrap};
-use forge_axes::plan::ContractPlan;
-use forge_axes::{Axes, Distinct, Dot, SubsetOf, Union, list_ops};
+use forge_axes::plan::{ContractPlan, PointwisePlan};
+use forge_axes::{Axes, Axis, Distinct, Dot, Has, Project, SubsetOf, Union, list_ops};
+use forge_kernels::arith::BinaryOp;
 use forge_macros::fallible;
 
 impl<X: Axes, D: Float> Tensor<X, D> {
@@ -39,6 +40,49 @@ impl<X: Axes, D: Float> Tensor<X, D> {
         Ok(wrap(raw::contract(self.raw(), rhs.raw(), plan, names::<X, R>(), "dot")?))
     }
 
+    /// Product with a matrix from axis `I` to axis `O`, over whatever else `self` has. The axes are those of
+    /// [`Self::dot`]; named by the matrix alone, they need one bound in generic code.
+    ///
+    /// ```
+    /// use forge::prelude::*;
+    /// fn layer<X: Axes + Has<I>, I: Axis, O: Axis>(x: &Tensor<X>, w: &Tensor<(I, O)>) -> Tensor<Project<X, I, O>> {
+    ///     x.project(w)
+    /// }
+    /// axes! { Batch, In, Out }
+    /// let y: Tensor<(Batch, Out)> = layer(&Tensor::<(In, Batch)>::ones((3, 2)), &Tensor::<(In, Out)>::ones((3, 4)));
+    /// assert_eq!(y.to_vec(), [3.0; 8]);
+    /// ```
+    ///
+    /// # Errors
+    /// When a shared axis has two sizes.
+    #[fallible]
+    pub fn project<I: Axis, O: Axis>(&self, matrix: &Tensor<(I, O), D>) -> Tensor<Project<X, I, O>, D>
+    where
+        X: Has<I>,
+    {
+        let plan = const { &ContractPlan::new(X::KEYS, <(I, O)>::KEYS, <Project<X, I, O> as Axes>::KEYS) };
+        Ok(wrap(raw::contract(self.raw(), matrix.raw(), plan, names::<X, (I, O)>(), "project")?))
+    }
+
+    /// [`Self::project`], plus a bias along the matrix's second axis: `x · matrix + bias`.
+    ///
+    /// # Errors
+    /// When a shared axis has two sizes.
+    #[fallible]
+    pub fn affine<I: Axis, O: Axis>(
+        &self,
+        matrix: &Tensor<(I, O), D>,
+        bias: &Tensor<O, D>,
+    ) -> Tensor<Project<X, I, O>, D>
+    where
+        X: Has<I>,
+    {
+        let y = self.try_project(matrix)?;
+        let plan = const { &PointwisePlan::new(<Project<X, I, O> as Axes>::KEYS, O::KEYS) };
+        let names = names::<Project<X, I, O>, O>();
+        Ok(wrap(arith::binary(BinaryOp::Add, y.raw(), bias.raw(), plan, names)?))
+    }
+
     /// The contraction whose equation is the annotated result: axes of the operands that it lacks are summed.
     ///
     /// # Errors
@@ -60,14 +104,37 @@ impl DynTensor {
     /// When an operand lacks one of the axes, a shared axis has two sizes, or the result would have more than 8 axes.
     pub fn dot(&self, rhs: &Self, over: &[&str]) -> Result<Self, Error> {
         let over: Vec<DynAxis> = over.iter().map(|&a| a.into()).collect();
-        let (lk, rk, ok) = (self.keys(), rhs.keys(), keys_of(&over));
+        self.dot_over(rhs, &over, "dot")
+    }
+
+    fn dot_over(&self, rhs: &Self, over: &[DynAxis], op: &'static str) -> Result<Self, Error> {
+        let (lk, rk, ok) = (self.keys(), rhs.keys(), keys_of(over));
         for side in [&lk, &rk] {
             if let Some(k) = list_ops::missing(&ok, side) {
-                return Err(Error::axes("dot", format!("no axis `{}` in `{}`", k.name, list_text(side))));
+                return Err(Error::axes(op, format!("no axis `{}` in `{}`", k.name, list_text(side))));
             }
         }
-        let out = list_ops::dot(&lk, &rk, &ok).map_err(|e| Error::axes("dot", e.to_string()))?;
-        self.contract_to(rhs, &out, "dot")
+        let out = list_ops::dot(&lk, &rk, &ok).map_err(|e| Error::axes(op, e.to_string()))?;
+        self.contract_to(rhs, &out, op)
+    }
+
+    /// [`Tensor::project`].
+    ///
+    /// # Errors
+    /// When `matrix` does not have two axes, `self` lacks its first, or a shared axis has two sizes.
+    pub fn project(&self, matrix: &Self) -> Result<Self, Error> {
+        let [from, _] = matrix.axes() else {
+            return Err(Error::axes("project", format!("a matrix has two axes, not `{}`", list_text(&matrix.keys()))));
+        };
+        self.dot_over(matrix, std::slice::from_ref(from), "project")
+    }
+
+    /// [`Tensor::affine`].
+    ///
+    /// # Errors
+    /// As [`Self::project`], and when `bias` has other axes than the matrix's second.
+    pub fn affine(&self, matrix: &Self, bias: &Self) -> Result<Self, Error> {
+        self.project(matrix)?.add(bias)
     }
 
     /// [`Tensor::einsum`]: the equation is the list of the result's axes.

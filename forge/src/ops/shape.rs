@@ -9,8 +9,8 @@ use crate::raw::shape as raw;
 use crate::tensor::{Tensor, at, position, sizes, wrap};
 use forge_axes::plan::{self, MergePlan, NONE};
 use forge_axes::{
-    Axes, Axis, Concat, DiagonalOf, Distinct, FactorsOf, FirstAxis, Has, InsertFront, Lacks, Merge, Minus, NoneIn,
-    PermutationOf, Push, Remove, Replace, Resizable, SameSize, SizeArg, SubsetOf, list_ops,
+    Axes, Axis, Concat, DiagonalOf, Distinct, FactorsOf, FirstAxis, Has, InsertFront, Lacks, Merge, Minus,
+    PermutationOf, Push, Remove, Replace, Resizable, RoomFor, SameSize, SizeArg, SubsetOf, list_ops,
 };
 use forge_macros::fallible;
 use std::ops::Range;
@@ -41,8 +41,7 @@ impl<X: Axes, D: Dtype> Tensor<X, D> {
     #[fallible]
     pub fn rename<A: Axis, B: Axis>(&self, from: A, to: B) -> Tensor<Replace<X, A, B>, D>
     where
-        X: Has<A>,
-        Remove<X, A>: Lacks<B>,
+        X: Has<A> + Lacks<B>,
         A: SameSize<B>,
     {
         let _ = (from, to);
@@ -65,8 +64,8 @@ impl<X: Axes, D: Dtype> Tensor<X, D> {
     #[fallible]
     pub fn split<A: Axis, P: Axes>(&self, axis: A, parts: P, dims: P::Dims) -> Tensor<Replace<X, A, P>, D>
     where
-        X: Has<A>,
-        P: Distinct + NoneIn<Remove<X, A>> + FactorsOf<A>,
+        X: Has<A> + RoomFor<P, A>,
+        P: Distinct + FactorsOf<A>,
     {
         let _ = (axis, parts);
         let (s, n) = sizes::<P>(dims);
@@ -82,7 +81,7 @@ impl<X: Axes, D: Dtype> Tensor<X, D> {
     pub fn merge<P: FirstAxis, A: Axis>(&self, parts: P, into: A) -> Tensor<Merge<X, P, A>, D>
     where
         P: SubsetOf<X> + Distinct + FactorsOf<A>,
-        Minus<X, P>: Lacks<A>,
+        X: RoomFor<A, P>,
     {
         let _ = (parts, into);
         let p = const { &MergePlan::new(X::KEYS, P::KEYS) };

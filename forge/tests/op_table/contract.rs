@@ -44,6 +44,29 @@ fn dot(g: &mut Gen) -> Sample {
     Sample::new(vec![l, r], |x| x[0].dot(&x[1], &["k", "j"]), move |x| contract(&x[0], &x[1], &out))
 }
 
+/// `x` with `k` anywhere, a matrix from `k` to `n`.
+fn project(g: &mut Gen) -> Sample {
+    let (b, m, n, k) = (g.size(), g.size1(), g.size(), g.size());
+    let x = g.tensor(&[("b", b), ("k", k), ("m", m)], -1.0, 1.0);
+    let w = g.tensor(&[("k", k), ("n", n)], -1.0, 1.0);
+    Sample::new(vec![x, w], |x| x[0].project(&x[1]), |x| contract(&x[0], &x[1], &["b", "m", "n"]))
+}
+
+fn affine(g: &mut Gen) -> Sample {
+    let Sample { mut inputs, .. } = project(g);
+    let n = inputs[1].shape()[1];
+    inputs.push(g.tensor(&[("n", n)], -1.0, 1.0));
+    Sample::new(
+        inputs,
+        |x| x[0].affine(&x[1], &x[2]),
+        |x| {
+            let y = contract(&x[0], &x[1], &["b", "m", "n"]);
+            let named = [("b", y.size("b")), ("m", y.size("m")), ("n", y.size("n"))];
+            Naive::from_fn(&named, |ix| y.at_named(&["b", "m", "n"], ix) + x[2].at_named(&["n"], &ix[2..]))
+        },
+    )
+}
+
 /// An output in any order; one axis of each operand is in it alone and dropped.
 fn einsum(g: &mut Gen) -> Sample {
     let (b, m, n, k, p, q) = (g.size(), g.size(), g.size(), g.size(), g.size1().min(4), g.size1().min(4));
@@ -62,6 +85,8 @@ fn einsum(g: &mut Gen) -> Sample {
 pub fn cases() -> Vec<Case> {
     vec![
         Case { op: "dot", ulps: 80.0, grad: Grad::Smooth, sample: dot },
+        Case { op: "project", ulps: 80.0, grad: Grad::Smooth, sample: project },
+        Case { op: "affine", ulps: 80.0, grad: Grad::Smooth, sample: affine },
         Case { op: "einsum", ulps: 160.0, grad: Grad::Smooth, sample: einsum },
     ]
 }
