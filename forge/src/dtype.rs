@@ -35,13 +35,20 @@ pub trait Number: Element {}
 )]
 pub trait Float: Number {}
 
+/// Element types that can be summed: all of them.
+pub trait Summable: Element {
+    /// The type of sums and products: f32 for 16-bit floats, i64 (wrapping) for integers and bools, the type itself for
+    /// f32 and f64.
+    type Sum: Number;
+}
+
 /// Floats that carry gradients: f32 and f64.
 #[diagnostic::on_unimplemented(
     message = "a tensor of `{Self}` carries no gradient",
     label = "only f32 and f64 tensors carry gradients, this one holds `{Self}`",
     note = "16-bit and quantised tensors are constants: keep an f32 master and convert it with `.to::<{Self}>()`"
 )]
-pub trait Differentiable: Float {}
+pub trait Differentiable: Float + Summable<Sum = Self> {}
 
 /// Integers.
 #[diagnostic::on_unimplemented(
@@ -53,6 +60,10 @@ pub trait Integer: Number {}
 macro_rules! mark {
     ($trait:ident: $($t:ty)*) => { $(impl $trait for $t {})* };
 }
+macro_rules! summable {
+    ($($t:ty => $s:ty),*) => { $(impl Summable for $t { type Sum = $s; })* };
+}
+summable!(f32 => f32, f64 => f64, f16 => f32, bf16 => f32, i8 => i64, i16 => i64, i32 => i64, i64 => i64, u8 => i64, u16 => i64, bool => i64);
 mark!(Number: f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16);
 mark!(Float: f32 f64 f16 bf16);
 mark!(Differentiable: f32 f64);

@@ -50,6 +50,10 @@ pub use forge_axes::{
 pub use forge_kernels::buffer as pool;
 pub use forge_kernels::{rng, team};
 pub use ops::Arith;
+pub use forge_kernels::rng;
+pub use forge_kernels::team;
+pub use ops::{Arith, AxisNames, Masked};
+pub use raw::reduce::{Norm, Standardize};
 pub use tensor::{IsScalar, Scalar, Tensor, backward_all};
 
 /// What most programs need.

@@ -2,10 +2,14 @@
 //! [`DynTensor`](crate::DynTensor). Both call one untyped operation in `raw`, under the same file name.
 
 mod arith;
+mod compare;
 mod construct;
 mod contract;
 mod reduce;
+mod scan;
+mod select;
 mod shape;
 mod unary;
 
 pub use arith::Arith;
+pub use reduce::{AxisNames, Masked};

@@ -270,7 +270,7 @@ fn merged(x: &crate::raw::RawTensor, p: &MergePlan, n: usize) -> crate::raw::Raw
     raw::merge(x, &p.order[..x.rank()], p.at as usize, n)
 }
 
-fn check_fixed<A: Axis>(op: &'static str, n: usize) -> Result<(), Error> {
+pub(super) fn check_fixed<A: Axis>(op: &'static str, n: usize) -> Result<(), Error> {
     match A::KEY.fixed {
         Some(f) if f != n => {
             Err(Error::argument(op, format!("axis `{}` has the fixed size {f}, but this one has {n}", A::KEY.name)))
@@ -385,7 +385,7 @@ impl DynTensor {
     pub fn squeeze(&self, axis: impl Into<DynAxis>) -> Result<Self, Error> {
         let axis = axis.into();
         let y = self.at("squeeze", &axis, |at| raw::squeeze(self.raw(), at))?;
-        self.reduced("squeeze", axis, |_| Ok(y))
+        self.reduced("squeeze", axis, |_, _| Ok(y))
     }
 
     /// [`Tensor::expand`].
@@ -412,7 +412,7 @@ impl DynTensor {
     pub fn select(&self, axis: impl Into<DynAxis>, index: isize) -> Result<Self, Error> {
         let axis = axis.into();
         let y = self.at("select", &axis, |at| raw::select(self.raw(), at, index))?;
-        self.reduced("select", axis, |_| Ok(y))
+        self.reduced("select", axis, |_, _| Ok(y))
     }
 
     /// [`Tensor::slice`].

@@ -329,7 +329,8 @@ pub fn einsum(operands: &[&RawTensor], labels: &[&[u8]], out: &[u8], names: &[Na
         .iter()
         .map(|o| left.iter().position(|x| x == o).expect("every output axis is in an operand") as u8)
         .collect();
-    Ok(shape::permute(&reduce::sum(&t, &gone)?, &order))
+    let summed = cast::to(&reduce::sum(&t, &gone)?, t.dtype())?;
+    Ok(shape::permute(&summed, &order))
 }
 
 /// Loops of operands `i` and `j` that the result or another operand still needs.

@@ -14,6 +14,8 @@ pub mod cast;
 pub mod compare;
 pub mod contract;
 pub mod reduce;
+pub mod scan;
+pub mod select;
 pub mod shape;
 pub mod unary;
 

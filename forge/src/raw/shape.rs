@@ -226,6 +226,13 @@ fn uncut(g: &RawTensor, shape: &[usize], cut_: Cut) -> RawTensor {
     record(out, [g], move |p| Ok([Some(cut(p.grad, cut_))]))
 }
 
+/// Zeros of size `size` along an axis with `x` from position `start` on: the adjoint of [`narrow`].
+pub(crate) fn embed(x: &RawTensor, axis: usize, start: usize, size: usize) -> RawTensor {
+    let mut shape = x.shape().to_vec();
+    let len = std::mem::replace(&mut shape[axis], size);
+    uncut(x, &shape, Cut::Range { axis, start: start as isize, len, step: 1 })
+}
+
 /// Positions `start..start + len` of an axis.
 pub fn narrow(x: &RawTensor, at: At, start: usize, len: usize) -> Result<RawTensor> {
     let size = x.shape()[at.axis];

@@ -18,8 +18,11 @@ mod naive;
 mod source;
 
 mod arith;
+mod compare;
 mod contract;
 mod reduce;
+mod scan;
+mod select;
 mod shape;
 mod unary;
 
@@ -76,10 +79,19 @@ pub struct Exempt(pub &'static str, pub &'static str);
 
 /// Every case.
 pub fn cases() -> Vec<Case> {
-    [arith::cases(), contract::cases(), reduce::cases(), shape::cases(), unary::cases()].into_iter().flatten().collect()
+    [
+        arith::cases(),
+        compare::cases(),
+        contract::cases(),
+        reduce::cases(),
+        scan::cases(),
+        select::cases(),
+        shape::cases(),
+        unary::cases(),
+    ].into_iter().flatten().collect()
 }
 
 /// Every exemption.
 pub fn exempt() -> Vec<Exempt> {
-    [shape::exempt()].into_iter().flatten().collect()
+    [select::exempt(), shape::exempt()].into_iter().flatten().collect()
 }
