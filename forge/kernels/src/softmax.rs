@@ -104,6 +104,11 @@ pub fn log_backward<T: Real>(lanes: Lanes, dx: &mut [T], y: &[T], g: &[T]) {
     lanes::map(lanes, dx, [y, g], |_, dx, [y, g]| log_pull(dx, y, g));
 }
 
+/// The largest element of each lane, 0 where there is none above `-inf`: what softmax subtracts.
+pub fn shifts<T: Real>(lanes: Lanes, out: &mut [T], x: &[T]) {
+    lanes::reduce(lanes, out, [x], |_, [x]| shift_of(largest(x, T::NEG_INFINITY)));
+}
+
 /// The largest of `x` and `start`; NaN is passed over.
 #[inline(always)]
 pub(crate) fn largest<T: Real>(x: &[T], start: T) -> T {

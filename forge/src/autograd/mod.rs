@@ -4,6 +4,7 @@
 mod backward;
 mod checkpoint;
 mod custom;
+mod composed;
 mod grads;
 mod node;
 mod tensors;
@@ -11,6 +12,7 @@ mod tensors;
 pub use backward::{Backward, backward_raw};
 pub use checkpoint::checkpoint;
 pub use custom::custom_vjp;
+pub(crate) use composed::{pull_composed, pull_composed_list};
 pub use grads::Grads;
 pub(crate) use node::{NodeRef, Pull, grad_enabled, leaf, record, record_many, tracks};
 pub use node::{no_grad, with_grad};

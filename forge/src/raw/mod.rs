@@ -13,10 +13,15 @@ pub mod arith;
 pub mod cast;
 pub mod compare;
 pub mod contract;
+pub(crate) mod fused;
+pub mod gated;
+pub mod norm;
 pub mod reduce;
+pub mod rope;
 pub mod scan;
 pub mod select;
 pub mod shape;
+pub mod softmax;
 pub mod unary;
 
 /// A tensor without axis names: what every typed and erased tensor holds.
