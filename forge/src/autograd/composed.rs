@@ -6,6 +6,7 @@
 use super::node::{NodeRef, record};
 use crate::error::Result;
 use crate::raw::{RawTensor, arith};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 /// Gradients of `f(inputs)` in each input that has a graph, for the gradient `g` of the output, as recorded values.
@@ -50,7 +51,8 @@ pub(crate) fn pull_composed_list(
             continue;
         }
         let mut out = vec![None; node.inputs().len()];
-        node.pull(&grad, &mut out)?;
+        // Side gradients are those of checkpoints, of which these small graphs have none.
+        node.pull(&grad, &mut out, &RefCell::default())?;
         for (input, g) in node.inputs().iter().zip(out) {
             let (Some(input), Some(g)) = (input, g) else { continue };
             let sum = match ready.remove(&input.id()) {

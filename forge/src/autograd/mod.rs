@@ -3,16 +3,16 @@
 
 mod backward;
 mod checkpoint;
-mod custom;
 mod composed;
+mod custom;
 mod grads;
 mod node;
 mod tensors;
 
 pub use backward::{Backward, backward_raw};
 pub use checkpoint::checkpoint;
-pub use custom::custom_vjp;
 pub(crate) use composed::{pull_composed, pull_composed_list};
+pub use custom::custom_vjp;
 pub use grads::Grads;
 pub(crate) use node::{NodeRef, Pull, grad_enabled, leaf, record, record_many, tracks};
 pub use node::{no_grad, with_grad};

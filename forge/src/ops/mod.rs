@@ -5,11 +5,17 @@ mod arith;
 mod compare;
 mod construct;
 mod contract;
+mod gated;
+mod norm;
 mod reduce;
+mod rope;
 mod scan;
 mod select;
 mod shape;
+mod softmax;
 mod unary;
 
 pub use arith::Arith;
 pub use reduce::{AxisNames, Masked};
+pub use norm::Norm;
+pub use softmax::{DynSoftmax, Softmax};

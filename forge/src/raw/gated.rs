@@ -35,14 +35,15 @@ fn same(op: GateOp, u: &RawTensor, g: &RawTensor, name: &'static str) -> Result<
         if grad_enabled() && tracks(&[&a, &b, p.grad]) {
             return pull_composed([&a, &b], p.grad, |x| composed(op, &x[0], &x[1]));
         }
-        let (mut du, mut dg) = (None, None);
-        by_float!(name, a.dtype(), T => {
+        let (du, dg) = by_float!(name, a.dtype(), T => {
             let (u, g, dy) = (a.strided::<T>(), b.strided::<T>(), p.grad.strided::<T>());
-            du = Some(RawTensor::build(a.shape(), |du: &mut [T]| {
-                dg = Some(RawTensor::build(a.shape(), |dg: &mut [T]| kernel::backward(op, du, dg, &u, &g, &dy)));
-            }));
+            let mut dg = RawTensor::full(a.shape(), T::default());
+            let du = RawTensor::build(a.shape(), |du: &mut [T]| {
+                kernel::backward(op, du, dg.as_mut_slice().expect("new"), &u, &g, &dy);
+            });
+            (du, dg)
         });
-        Ok([du.filter(|_| p.needs(0)), dg.filter(|_| p.needs(1))])
+        Ok([p.needs(0).then_some(du), p.needs(1).then_some(dg)])
     }))
 }
 

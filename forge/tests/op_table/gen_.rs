@@ -136,3 +136,13 @@ impl Gen {
         }
     }
 }
+
+/// The axes in a random order.
+pub fn shuffled<'a>(g: &mut Gen, axes: &[(&'a str, usize)]) -> Vec<(&'a str, usize)> {
+    let mut v = axes.to_vec();
+    for i in (1..v.len()).rev() {
+        let j = g.below(i + 1);
+        v.swap(i, j);
+    }
+    v
+}

@@ -20,10 +20,14 @@ mod source;
 mod arith;
 mod compare;
 mod contract;
+mod gated;
+mod norm;
 mod reduce;
+mod rope;
 mod scan;
 mod select;
 mod shape;
+mod softmax;
 mod unary;
 
 use forge::{DynTensor, Error};
@@ -89,6 +93,18 @@ pub fn cases() -> Vec<Case> {
         shape::cases(),
         unary::cases(),
     ].into_iter().flatten().collect()
+        contract::cases(),
+        gated::cases(),
+        norm::cases(),
+        reduce::cases(),
+        rope::cases(),
+        shape::cases(),
+        softmax::cases(),
+        unary::cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Every exemption.
