@@ -17,5 +17,5 @@ mod unary;
 
 pub use arith::Arith;
 pub use reduce::{AxisNames, Masked};
-pub use norm::Norm;
+pub use norm::Normalize;
 pub use softmax::{DynSoftmax, Softmax};

@@ -16,29 +16,29 @@ use std::marker::PhantomData;
 /// The numbers of a norm along axis `A`: what is added under the root, and an optional weight and bias.
 ///
 /// ```
-/// use forge::Norm;
+/// use forge::Normalize;
 /// use forge::prelude::*;
 /// axes! { Token, Model }
 /// let x = Tensor::<(Token, Model)>::from_vec((1, 2), vec![3., 4.]);
 /// let w = Tensor::<Model>::from_vec(2, vec![1., 2.]);
-/// let y = x.rms_norm(Model, Norm::eps(0.0).weight(&w));
+/// let y = x.rms_norm(Model, Normalize::eps(0.0).weight(&w));
 /// assert!((y.get((0, 1)) - 2.0 * 4.0 / 12.5f32.sqrt()).abs() < 1e-6);
 /// ```
-pub struct Norm<'a, A, D = f32> {
+pub struct Normalize<'a, A, D = f32> {
     eps: f64,
     weight: Option<&'a RawTensor>,
     bias: Option<&'a RawTensor>,
     axis: PhantomData<fn() -> (A, D)>,
 }
 
-impl<A, D> Clone for Norm<'_, A, D> {
+impl<A, D> Clone for Normalize<'_, A, D> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<A, D> Copy for Norm<'_, A, D> {}
+impl<A, D> Copy for Normalize<'_, A, D> {}
 
-impl<'a, A: Axis, D: Dtype> Norm<'a, A, D> {
+impl<'a, A: Axis, D: Dtype> Normalize<'a, A, D> {
     /// No weight, no bias.
     #[must_use]
     pub fn eps(eps: f64) -> Self {
@@ -69,7 +69,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     /// # Errors
     /// When weight or bias has another size than the axis.
     #[fallible]
-    pub fn rms_norm<A: Axis>(&self, axis: A, norm: Norm<'_, A, D>) -> Self
+    pub fn rms_norm<A: Axis>(&self, axis: A, norm: Normalize<'_, A, D>) -> Self
     where
         X: Has<A>,
     {
@@ -83,7 +83,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     /// # Errors
     /// When weight or bias has another size than the axis.
     #[fallible]
-    pub fn layer_norm<A: Axis>(&self, axis: A, norm: Norm<'_, A, D>) -> Self
+    pub fn layer_norm<A: Axis>(&self, axis: A, norm: Normalize<'_, A, D>) -> Self
     where
         X: Has<A>,
     {
@@ -96,18 +96,18 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     /// Weight and bias have one element for each channel. Statistics are computed in f64.
     ///
     /// ```
-    /// use forge::Norm;
+    /// use forge::Normalize;
     /// use forge::prelude::*;
     /// axes! { Time, Channel }
     /// let x = Tensor::<(Time, Channel)>::from_vec((1, 4), vec![1., 3., 5., 9.]);
-    /// let y = x.group_norm(Channel, 2, Time, Norm::eps(0.0));
+    /// let y = x.group_norm(Channel, 2, Time, Normalize::eps(0.0));
     /// assert_eq!(y.to_vec(), [-1., 1., -1., 1.]);
     /// ```
     ///
     /// # Errors
     /// When the channels have no such groups, or weight or bias has another size than `channel`.
     #[fallible]
-    pub fn group_norm<A: Axis, S: Axes>(&self, channel: A, groups: usize, space: S, norm: Norm<'_, A, D>) -> Self
+    pub fn group_norm<A: Axis, S: Axes>(&self, channel: A, groups: usize, space: S, norm: Normalize<'_, A, D>) -> Self
     where
         X: Has<A>,
         S: SubsetOf<X> + Lacks<A>,
@@ -196,7 +196,7 @@ impl DynTensor {
         weight: Option<&Self>,
         bias: Option<&Self>,
     ) -> Result<Self, Error> {
-        self.norm(Kind::Rms, "rms_norm", axis.into(), eps, weight, bias)
+        self.normalized(Kind::Rms, "rms_norm", axis.into(), eps, weight, bias)
     }
 
     /// [`Tensor::layer_norm`].
@@ -210,7 +210,7 @@ impl DynTensor {
         weight: Option<&Self>,
         bias: Option<&Self>,
     ) -> Result<Self, Error> {
-        self.norm(Kind::Layer, "layer_norm", axis.into(), eps, weight, bias)
+        self.normalized(Kind::Layer, "layer_norm", axis.into(), eps, weight, bias)
     }
 
     /// [`Tensor::l2_normalize`].
@@ -218,10 +218,10 @@ impl DynTensor {
     /// # Errors
     /// When there is no such axis, or the elements are not floats.
     pub fn l2_normalize(&self, axis: impl Into<DynAxis>, eps: f64) -> Result<Self, Error> {
-        self.norm(Kind::L2, "l2_normalize", axis.into(), eps, None, None)
+        self.normalized(Kind::L2, "l2_normalize", axis.into(), eps, None, None)
     }
 
-    fn norm(
+    fn normalized(
         &self,
         kind: Kind,
         op: &'static str,
@@ -265,8 +265,9 @@ impl DynTensor {
         let (lhs, rhs) = (self.keys(), other.keys());
         super::arith::subset(OP, &rhs, &lhs)?;
         let (plan, names) = (PointwisePlan::new(&lhs, &rhs), Names { lhs: &lhs, rhs: &rhs });
-        self.reduced(OP, axis, |axis| {
-            raw::cosine_similarity(self.raw(), other.raw(), At { axis, keys: &lhs }, eps, &plan, names)
+        self.reduced(OP, axis.into(), |x, over| {
+            let at = At { axis: over.axes[0], keys: &lhs };
+            raw::cosine_similarity(x, other.raw(), at, eps, &plan, names)
         })
     }
 

@@ -90,10 +90,6 @@ pub fn cases() -> Vec<Case> {
         reduce::cases(),
         scan::cases(),
         select::cases(),
-        shape::cases(),
-        unary::cases(),
-    ].into_iter().flatten().collect()
-        contract::cases(),
         gated::cases(),
         norm::cases(),
         reduce::cases(),
