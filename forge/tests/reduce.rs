@@ -23,7 +23,7 @@ fn slope(x: &[f32], f: impl Fn(&Tensor<A>) -> Tensor<()>) -> Vec<f32> {
 
 #[test]
 fn sums_and_products_have_the_type_of_their_accumulator() {
-    let bytes = Tensor::<A, u8>::from_data(3, vec![200, 100, 7]);
+    let bytes = Tensor::<A, u8>::from_vec(3, vec![200, 100, 7]);
     let sum: Tensor<(), i64> = bytes.sum(A);
     assert_eq!(sum.item(), 307);
     assert_eq!(bytes.prod_all().item(), 140_000i64);
@@ -37,7 +37,7 @@ fn sums_and_products_have_the_type_of_their_accumulator() {
     assert_eq!(half.mean_all().item(), 1.0f32);
     assert_eq!(half.max(A).item(), bf16::ONE);
     // Integers wrap.
-    assert_eq!(Tensor::<A, i64>::from_data(2, vec![i64::MAX, 1]).sum(A).item(), i64::MIN);
+    assert_eq!(Tensor::<A, i64>::from_vec(2, vec![i64::MAX, 1]).sum(A).item(), i64::MIN);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn nothing_reduces_to_what_changes_nothing() {
     assert_eq!(none.sum(B).shape(), [0]);
     assert_eq!(none.argmax(B).shape(), [0]);
     assert_eq!(message(none.try_argmax(A)), "argmax: axis `A` is empty: there is no element to take");
-    let ints = Tensor::<(A, B), i32>::zeros_of((0, 2));
+    let ints = Tensor::<(A, B), i32>::zeros((0, 2));
     assert_eq!(message(ints.try_max(A)), "max: axis `A` is empty: there is no element to take");
     // Gradients of reductions over nothing exist and are empty.
     let x = none.requires_grad();
@@ -143,7 +143,7 @@ fn variance_keeps_its_digits_under_an_offset() {
 #[test]
 fn masks_broadcast_by_name_and_give_what_filling_gives() {
     let x = Tensor::<(A, B)>::from_fn((3, 40), |i| ((i * 37) % 101) as f32 * 0.1 - 5.0);
-    let columns = Tensor::<B, bool>::from_data(40, (0..40).map(|i| i % 3 != 0).collect());
+    let columns = Tensor::<B, bool>::from_vec(40, (0..40).map(|i| i % 3 != 0).collect());
     let hidden = columns.logical_not();
     let bits = |t: Tensor<A>| t.to_vec().iter().map(|v| v.to_bits()).collect::<Vec<_>>();
     assert_eq!(bits(x.sum_masked(B, &columns)), bits(x.masked_fill(&hidden, 0.0).sum(B)));
@@ -152,12 +152,12 @@ fn masks_broadcast_by_name_and_give_what_filling_gives() {
     let n = 40 - 14;
     assert_eq!(bits(x.mean_masked(B, &columns)), bits(x.masked_fill(&hidden, 0.0).sum(B).div_scalar(f64::from(n))));
     // Where a mask takes nothing.
-    let none = Tensor::<B, bool>::full_of(40, false);
+    let none = Tensor::<B, bool>::full(40, false);
     assert_eq!(x.sum_masked(B, &none).to_vec(), [0.0; 3]);
     assert!(x.mean_masked(B, &none).to_vec().iter().all(|v| v.is_nan()));
     assert_eq!(x.min_masked(B, &none).to_vec(), [f32::INFINITY; 3]);
     assert_eq!(x.mean_masked(B, Masked::new(&none).empty(-1.0)).to_vec(), [-1.0; 3]);
-    let ints = Tensor::<B, i32>::full_of(40, 5);
+    let ints = Tensor::<B, i32>::full(40, 5);
     assert_eq!(ints.max_masked(B, &columns).item(), 5);
     assert_eq!(ints.max_masked(B, Masked::new(&none).empty(9.0)).item(), 9);
     assert!(message(ints.try_max_masked(B, &none)).contains("integers have no infinity"));
@@ -166,7 +166,7 @@ fn masks_broadcast_by_name_and_give_what_filling_gives() {
     assert_eq!(g, [0.0, 0.5, 0.5]);
     let g = slope(&[1.0, 2.0], |x| x.mean_masked(A, Masked::new(&x.isnan()).empty(7.0)));
     assert_eq!(g, [0.0, 0.0]);
-    let short = Tensor::<B, bool>::full_of(3, true);
+    let short = Tensor::<B, bool>::full(3, true);
     assert_eq!(
         message(x.try_sum_masked(B, &short)),
         "sum_masked: axis `B` has size 40 in (A 3, B 40) but 3 in (B 3)"

@@ -49,7 +49,7 @@ fn comparisons_broadcast_by_name() {
 
 #[test]
 fn integers_are_compared_with_fractions_exactly() {
-    let x = Tensor::<A, i64>::from_data(4, vec![i64::MIN, 2, 3, i64::MAX]);
+    let x = Tensor::<A, i64>::from_vec(4, vec![i64::MIN, 2, 3, i64::MAX]);
     assert_eq!(x.eq_scalar(2.5).to_vec(), [false; 4]);
     assert_eq!(x.ne_scalar(2.5).to_vec(), [true; 4]);
     assert_eq!(x.lt_scalar(2.5).to_vec(), [true, true, false, false]);
@@ -63,7 +63,7 @@ fn integers_are_compared_with_fractions_exactly() {
     assert_eq!(x.gt_scalar(f64::NEG_INFINITY).to_vec(), [true; 4]);
     assert_eq!(x.le_scalar(f64::NAN).to_vec(), [false; 4]);
     assert_eq!(x.ne_scalar(f64::NAN).to_vec(), [true; 4]);
-    let bytes = Tensor::<A, u8>::from_data(2, vec![0, 255]);
+    let bytes = Tensor::<A, u8>::from_vec(2, vec![0, 255]);
     assert_eq!(bytes.gt_scalar(-1.0).to_vec(), [true; 2]);
     assert_eq!(bytes.lt_scalar(256.0).to_vec(), [true; 2]);
     assert_eq!(bytes.ge_scalar(254.5).to_vec(), [false, true]);
@@ -111,11 +111,11 @@ fn sorting_is_stable_and_puts_nan_last() {
     assert_eq!(from.to_vec(), [2, 4, 0, 3, 5, 1]);
     assert_eq!(x.argsort(A, true).to_vec(), [5, 0, 3, 2, 4, 1]);
     // Along the first axis.
-    let m = Tensor::<(A, B), i32>::from_data((3, 2), vec![3, 1, 1, 2, 2, 3]);
+    let m = Tensor::<(A, B), i32>::from_vec((3, 2), vec![3, 1, 1, 2, 2, 3]);
     let (s, at) = m.sort(A, true);
     assert_eq!(s.to_vec(), [3, 3, 2, 2, 1, 1]);
     assert_eq!(at.to_vec(), [0, 2, 2, 1, 1, 0]);
-    let flags = Tensor::<A, bool>::from_data(3, vec![true, false, true]);
+    let flags = Tensor::<A, bool>::from_vec(3, vec![true, false, true]);
     assert_eq!(flags.argsort(A, false).to_vec(), [1, 0, 2]);
     assert_eq!(Tensor::<A>::zeros(0).argsort(A, false).shape(), [0]);
 }

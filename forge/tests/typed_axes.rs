@@ -84,7 +84,7 @@ fn einsum_of_one_and_three() {
 
 #[test]
 fn einsum_keeps_the_element_type_and_the_gradient() {
-    let x = Tensor::<(Batch, In), f64>::ones_of((2, 3));
+    let x = Tensor::<(Batch, In), f64>::ones((2, 3));
     let y: Tensor<Batch, f64> = einsum!(x[Batch, In] -> [Batch]);
     assert_eq!(y.to_vec(), [3.0, 3.0]);
     let x = wave::<(Batch, In)>((2, 3));
