@@ -49,11 +49,8 @@ pub use forge_axes::{
 };
 pub use forge_kernels::buffer as pool;
 pub use forge_kernels::{rng, team};
-pub use ops::Arith;
-pub use forge_kernels::rng;
-pub use forge_kernels::team;
-pub use raw::reduce::{Norm, Standardize};
 pub use ops::{Arith, AxisNames, DynSoftmax, Masked, Normalize, Softmax};
+pub use raw::reduce::{Norm, Standardize};
 pub use raw::rope::{Rope, RopeTable};
 pub use tensor::{IsScalar, Scalar, Tensor, backward_all};
 

@@ -41,7 +41,8 @@ fn values(x: &DynTensor) -> Vec<f64> {
 
 #[test]
 fn every_pair_follows_the_rules() {
-    let source = [0.0, 1.0, -1.0, 2.5, -2.5, 100.0, 127.0, 128.0, 200.0, 255.0, 256.0, -129.0, 300.0, 1000.25, 40000.0, 70000.0];
+    let source =
+        [0.0, 1.0, -1.0, 2.5, -2.5, 100.0, 127.0, 128.0, 200.0, 255.0, 256.0, -129.0, 300.0, 1000.25, 40000.0, 70000.0];
     let x = DynTensor::from_vec(&["a"], &[source.len()], source.to_vec()).unwrap();
     for from in DType::ALL {
         let start = x.to(from).unwrap();
@@ -52,7 +53,10 @@ fn every_pair_follows_the_rules() {
             let got = values(&got);
             for (i, (&g, &v)) in got.iter().zip(&held).enumerate() {
                 let want = expected(v, from, to);
-                assert!(g == want || (g.is_nan() && want.is_nan()), "{from} {v} (element {i}) to {to}: {g}, not {want}");
+                assert!(
+                    g == want || (g.is_nan() && want.is_nan()),
+                    "{from} {v} (element {i}) to {to}: {g}, not {want}"
+                );
             }
         }
     }
@@ -80,7 +84,10 @@ fn gradients_pass_between_f32_and_f64_only() {
     let g = x.to::<f64>().square().sum_all().backward().unwrap();
     assert_eq!(g.get(&x).unwrap().to_vec(), [2.0, 4.0]);
     let e = x.try_to::<bf16>().unwrap_err().to_string();
-    assert_eq!(e, "to: no gradient: bf16 tensors carry no gradient; convert a detached value: `.detach().to::<bf16>()`");
+    assert_eq!(
+        e,
+        "to: no gradient: bf16 tensors carry no gradient; convert a detached value: `.detach().to::<bf16>()`"
+    );
     assert!(!x.to::<i64>().is_tracked() && !x.to::<bool>().is_tracked());
     assert!(!no_grad(|| x.to::<bf16>()).is_tracked());
 }

@@ -167,10 +167,7 @@ fn masks_broadcast_by_name_and_give_what_filling_gives() {
     let g = slope(&[1.0, 2.0], |x| x.mean_masked(A, Masked::new(&x.isnan()).empty(7.0)));
     assert_eq!(g, [0.0, 0.0]);
     let short = Tensor::<B, bool>::full(3, true);
-    assert_eq!(
-        message(x.try_sum_masked(B, &short)),
-        "sum_masked: axis `B` has size 40 in (A 3, B 40) but 3 in (B 3)"
-    );
+    assert_eq!(message(x.try_sum_masked(B, &short)), "sum_masked: axis `B` has size 40 in (A 3, B 40) but 3 in (B 3)");
 }
 
 #[test]
@@ -215,7 +212,9 @@ fn segments_must_cover_their_axis() {
     let x = row(&[1.0, 2.0, 3.0]);
     assert_eq!(x.segment_sum(A, &[0, 2, 2, 3], Seg).to_vec(), [3.0, 0.0, 3.0]);
     for bad in [&[][..], &[0], &[0, 2], &[1, 3], &[0, 2, 1, 3]] {
-        assert!(message(x.try_segment_sum(A, bad, Seg)).contains("must rise from 0 to the size of axis `A`, which is 3"));
+        assert!(
+            message(x.try_segment_sum(A, bad, Seg)).contains("must rise from 0 to the size of axis `A`, which is 3")
+        );
     }
     assert_eq!(slope(&[1.0, 2.0, 3.0], |x| x.segment_sum(A, &[0, 1, 3], Seg).select(Seg, 1)), [0.0, 1.0, 1.0]);
 }

@@ -44,7 +44,10 @@ fn comparisons_broadcast_by_name() {
     assert_eq!(message(x.try_lt(&row(&[1.0]))), "lt: axis `A` has size 2 in (A 2, B 2) but 1 in (A 1)");
     let other = DynTensor::from_vec(&["Z"], &[1], vec![1.0f32]).unwrap();
     assert_eq!(message(x.erase().lt(&other)), "lt: axis `Z` is not in `(A, B)`");
-    assert_eq!(message(x.erase().lt(&y.erase().to(DType::F64).unwrap())), "lt: not defined for f64; it takes two operands of one dtype");
+    assert_eq!(
+        message(x.erase().lt(&y.erase().to(DType::F64).unwrap())),
+        "lt: not defined for f64; it takes two operands of one dtype"
+    );
 }
 
 #[test]

@@ -91,12 +91,30 @@ multiversion! {
 macro_rules! by_op {
     ($op:expr, $O:ident => $body:expr) => {
         match $op {
-            CompareOp::Eq => { type $O = Eq; $body }
-            CompareOp::Ne => { type $O = Ne; $body }
-            CompareOp::Lt => { type $O = Lt; $body }
-            CompareOp::Le => { type $O = Le; $body }
-            CompareOp::Gt => { type $O = Gt; $body }
-            CompareOp::Ge => { type $O = Ge; $body }
+            CompareOp::Eq => {
+                type $O = Eq;
+                $body
+            }
+            CompareOp::Ne => {
+                type $O = Ne;
+                $body
+            }
+            CompareOp::Lt => {
+                type $O = Lt;
+                $body
+            }
+            CompareOp::Le => {
+                type $O = Le;
+                $body
+            }
+            CompareOp::Gt => {
+                type $O = Gt;
+                $body
+            }
+            CompareOp::Ge => {
+                type $O = Ge;
+                $body
+            }
         }
     };
 }

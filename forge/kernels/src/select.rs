@@ -276,7 +276,12 @@ pub enum BadWeights {
 ///
 /// # Errors
 /// The row's number and what is wrong with it.
-pub fn check_weights<T: Real>(w: &Strided<T>, n: usize, draws: usize, replacement: bool) -> Result<(), (usize, BadWeights)> {
+pub fn check_weights<T: Real>(
+    w: &Strided<T>,
+    n: usize,
+    draws: usize,
+    replacement: bool,
+) -> Result<(), (usize, BadWeights)> {
     let mut scratch = vec![T::ZERO; n];
     let rows = if n == 0 { 0 } else { w.len() / n };
     for r in 0..rows {

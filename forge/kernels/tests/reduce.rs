@@ -77,7 +77,10 @@ fn random(n: usize, seed: u64) -> Vec<f32> {
 }
 
 /// Runs `f` on every problem, layout and on several teams and arms; all must give `bits` of the first.
-fn sweep<R: PartialEq + std::fmt::Debug>(f: impl Fn(&Strided<f32>, usize) -> R + Sync, check: impl Fn(&Strided<f32>, usize, &R)) {
+fn sweep<R: PartialEq + std::fmt::Debug>(
+    f: impl Fn(&Strided<f32>, usize) -> R + Sync,
+    check: impl Fn(&Strided<f32>, usize, &R),
+) {
     for (shape, kept) in problems() {
         for (layout, start, len) in layouts(&shape) {
             let data = random(len, 7);
@@ -234,7 +237,14 @@ fn log_sum_exp_at_the_edges() {
 
 #[test]
 fn scans_are_sequential_chains() {
-    for (shape, axis) in [(vec![1000], 0), (vec![3, 400], 1), (vec![400, 3], 0), (vec![2, 50, 300], 1), (vec![13, 7, 1], 1), (vec![4, 0], 1)] {
+    for (shape, axis) in [
+        (vec![1000], 0),
+        (vec![3, 400], 1),
+        (vec![400, 3], 0),
+        (vec![2, 50, 300], 1),
+        (vec![13, 7, 1], 1),
+        (vec![4, 0], 1),
+    ] {
         for (layout, start, len) in layouts(&shape) {
             let data = random(len, 5);
             let x = Strided::new(&data, start, layout);
@@ -245,7 +255,8 @@ fn scans_are_sequential_chains() {
             let (n, inner): (usize, usize) = (shape[axis], shape[axis + 1..].iter().product());
             let place = |o: usize, i: usize, t: usize| (o * n + t) * inner + i;
             for reverse in [false, true] {
-                let mut want = [vec![0.0f32; all.len()], vec![0.0; all.len()], vec![0.0; all.len()], vec![0.0; all.len()]];
+                let mut want =
+                    [vec![0.0f32; all.len()], vec![0.0; all.len()], vec![0.0; all.len()], vec![0.0; all.len()]];
                 for o in 0..all.len() / (n * inner).max(1) {
                     for i in 0..inner {
                         let (mut sum, mut prod, mut h, mut late) = (0.0f32, 1.0f32, 0.0f32, 0.0f32);
@@ -350,7 +361,13 @@ fn sorting_is_stable_with_nan_last() {
             want.sort_by(|&i, &j| {
                 let (a, b) = (x[i as usize], x[j as usize]);
                 match (a.is_nan(), b.is_nan()) {
-                    (false, false) => if falling { b.partial_cmp(&a).unwrap() } else { a.partial_cmp(&b).unwrap() },
+                    (false, false) => {
+                        if falling {
+                            b.partial_cmp(&a).unwrap()
+                        } else {
+                            a.partial_cmp(&b).unwrap()
+                        }
+                    }
                     (p, q) => p.cmp(&q),
                 }
             });
@@ -400,6 +417,12 @@ fn draws_follow_the_weights() {
         assert!(two == [1, 2] || two == [2, 1]);
     }
     assert_eq!(select::check_weights(&s, 4, 3, false), Err((0, BadWeights::TooFew)));
-    assert_eq!(select::check_weights(&Strided::dense(&[1.0f64, -1.0], &[2]), 2, 1, true), Err((0, BadWeights::NotAWeight)));
-    assert_eq!(select::check_weights(&Strided::dense(&[1.0f64, 0.0], &[2, 1]), 1, 1, true), Err((1, BadWeights::AllZero)));
+    assert_eq!(
+        select::check_weights(&Strided::dense(&[1.0f64, -1.0], &[2]), 2, 1, true),
+        Err((0, BadWeights::NotAWeight))
+    );
+    assert_eq!(
+        select::check_weights(&Strided::dense(&[1.0f64, 0.0], &[2, 1]), 1, 1, true),
+        Err((1, BadWeights::AllZero))
+    );
 }

@@ -30,13 +30,7 @@ pub(crate) fn pull_composed_list(
     // Stand-ins: the walk below ends at their nodes, and what it gives still leads to the inputs themselves.
     let ends: Vec<RawTensor> = inputs
         .iter()
-        .map(|x| {
-            if x.node.is_some() {
-                record(x.detach(), [x], |p| Ok([Some(p.grad.clone())]))
-            } else {
-                (*x).clone()
-            }
-        })
+        .map(|x| if x.node.is_some() { record(x.detach(), [x], |p| Ok([Some(p.grad.clone())])) } else { (*x).clone() })
         .collect();
     let y = f(&ends)?;
     let mut grads = vec![None; inputs.len()];

@@ -62,9 +62,10 @@ gates! {
 /// The size that an axis of fixed size must have.
 fn fixed<B: Axis>(op: &'static str, n: usize) -> Result<(), Error> {
     match B::KEY.fixed {
-        Some(f) if f != n => {
-            Err(Error::argument(op, format!("axis `{}` has the fixed size {f}, but half of the input is {n}", B::KEY.name)))
-        }
+        Some(f) if f != n => Err(Error::argument(
+            op,
+            format!("axis `{}` has the fixed size {f}, but half of the input is {n}", B::KEY.name),
+        )),
         _ => Ok(()),
     }
 }
@@ -128,7 +129,14 @@ impl DynTensor {
         self.split_gated(GateOp::Swiglu, axis.into(), into.into(), true, "split_swiglu")
     }
 
-    fn split_gated(&self, op: GateOp, axis: DynAxis, into: DynAxis, gate_first: bool, name: &'static str) -> Result<Self, Error> {
+    fn split_gated(
+        &self,
+        op: GateOp,
+        axis: DynAxis,
+        into: DynAxis,
+        gate_first: bool,
+        name: &'static str,
+    ) -> Result<Self, Error> {
         let y = self.at(name, &axis, |at| raw::split_gated(op, self.raw(), at, gate_first, name))?;
         self.with_raw_of_other_size(y, name, &axis, into)
     }

@@ -16,6 +16,6 @@ mod softmax;
 mod unary;
 
 pub use arith::Arith;
-pub use reduce::{AxisNames, Masked};
 pub use norm::Normalize;
+pub use reduce::{AxisNames, Masked};
 pub use softmax::{DynSoftmax, Softmax};

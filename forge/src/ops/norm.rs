@@ -155,7 +155,11 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     /// # Errors
     /// When a shared axis has two sizes.
     #[fallible]
-    pub fn snake<P: Axes + SubsetOf<X>, R: Axes + SubsetOf<X>>(&self, alpha: &Tensor<P, D>, inv_b: &Tensor<R, D>) -> Self {
+    pub fn snake<P: Axes + SubsetOf<X>, R: Axes + SubsetOf<X>>(
+        &self,
+        alpha: &Tensor<P, D>,
+        inv_b: &Tensor<R, D>,
+    ) -> Self {
         let a = (alpha.raw(), const { &PointwisePlan::new(X::KEYS, P::KEYS) }, names::<X, P>());
         let b = (inv_b.raw(), const { &PointwisePlan::new(X::KEYS, R::KEYS) }, names::<X, R>());
         Ok(wrap(raw::snake(self.raw(), a, b)?))
@@ -177,7 +181,11 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     /// # Errors
     /// When a shared axis has two sizes.
     #[fallible]
-    pub fn channel_affine<P: Axes + SubsetOf<X>, R: Axes + SubsetOf<X>>(&self, factor: &Tensor<P, D>, shift: &Tensor<R, D>) -> Self {
+    pub fn channel_affine<P: Axes + SubsetOf<X>, R: Axes + SubsetOf<X>>(
+        &self,
+        factor: &Tensor<P, D>,
+        shift: &Tensor<R, D>,
+    ) -> Self {
         let a = (factor.raw(), const { &PointwisePlan::new(X::KEYS, P::KEYS) }, names::<X, P>());
         let b = (shift.raw(), const { &PointwisePlan::new(X::KEYS, R::KEYS) }, names::<X, R>());
         Ok(wrap(raw::channel_affine(self.raw(), a, b)?))
@@ -322,7 +330,10 @@ fn norm_args<'a>(
         let keys = t.keys();
         if pos(&keys, &axis.key()) != 0 || keys.len() != 1 {
             let found = list_ops::Names(&keys);
-            return Err(Error::axes(op, format!("weight and bias have the axis `{}` alone, not `{found}`", axis.name())));
+            return Err(Error::axes(
+                op,
+                format!("weight and bias have the axis `{}` alone, not `{found}`", axis.name()),
+            ));
         }
     }
     Ok(NormArgs { eps, weight: weight.map(DynTensor::raw), bias: bias.map(DynTensor::raw) })

@@ -78,7 +78,12 @@ impl DynTensor {
     ///
     /// # Errors
     /// As [`Tensor::try_rope`], and when an axis is missing or the elements are not floats.
-    pub fn rope(&self, position: impl Into<DynAxis>, feature: impl Into<DynAxis>, table: &RopeTable) -> Result<Self, Error> {
+    pub fn rope(
+        &self,
+        position: impl Into<DynAxis>,
+        feature: impl Into<DynAxis>,
+        table: &RopeTable,
+    ) -> Result<Self, Error> {
         let (p, f) = (self.position("rope", &position.into())?, self.position("rope", &feature.into())?);
         let keys = self.keys();
         let at = |axis| At { axis, keys: &keys };

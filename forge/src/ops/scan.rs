@@ -105,7 +105,12 @@ impl<X: Axes, D: Float> Tensor<X, D> {
 }
 
 /// `keys` with `into` in the place of the axis at position `p`, checked to be a list.
-pub(super) fn replaced<'k>(op: &'static str, keys: &[Key<'k>], p: usize, into: &'k DynAxis) -> Result<Vec<Key<'k>>, Error> {
+pub(super) fn replaced<'k>(
+    op: &'static str,
+    keys: &[Key<'k>],
+    p: usize,
+    into: &'k DynAxis,
+) -> Result<Vec<Key<'k>>, Error> {
     let mut out = keys.to_vec();
     out[p] = into.key();
     check_distinct(op, &out)?;
@@ -135,7 +140,12 @@ impl DynTensor {
     ///
     /// # Errors
     /// When there is no such axis, the offsets do not rise from 0 to its size, or another axis is called as `into`.
-    pub fn segment_sum(&self, axis: impl Into<DynAxis>, offsets: &[usize], into: impl Into<DynAxis>) -> Result<Self, Error> {
+    pub fn segment_sum(
+        &self,
+        axis: impl Into<DynAxis>,
+        offsets: &[usize],
+        into: impl Into<DynAxis>,
+    ) -> Result<Self, Error> {
         let into = into.into();
         self.at("segment_sum", &axis.into(), |at| {
             let out = replaced("segment_sum", at.keys, at.axis, &into)?;
@@ -147,22 +157,38 @@ impl DynTensor {
     ///
     /// # Errors
     /// When there is no such axis, an operand has other axes than it may, a shared axis has two sizes, or the dtypes differ.
-    pub fn linear_recurrence(&self, axis: impl Into<DynAxis>, decay: &Self, initial: Option<&Self>) -> Result<Self, Error> {
+    pub fn linear_recurrence(
+        &self,
+        axis: impl Into<DynAxis>,
+        decay: &Self,
+        initial: Option<&Self>,
+    ) -> Result<Self, Error> {
         const OP: &str = "linear_recurrence";
         let axis = axis.into();
         let (lk, rk) = (self.keys(), decay.keys());
         super::arith::subset(OP, &rk, &lk)?;
         let plan = PointwisePlan::new(&lk, &rk);
         if let Some(h) = initial {
-            let (hk, left) = (h.keys(), list_ops::remove(&lk, &axis.key()).map_err(|e| Error::axes(OP, e.to_string()))?);
+            let (hk, left) =
+                (h.keys(), list_ops::remove(&lk, &axis.key()).map_err(|e| Error::axes(OP, e.to_string()))?);
             let same = hk.len() == left.len() && hk.iter().enumerate().all(|(i, k)| usize::from(pos(&left, k)) == i);
             if !same {
-                return Err(Error::axes(OP, format!("the initial state has the axes `{}`, not `{left}`", list_ops::Names(&hk))));
+                return Err(Error::axes(
+                    OP,
+                    format!("the initial state has the axes `{}`, not `{left}`", list_ops::Names(&hk)),
+                ));
             }
         }
         self.at(OP, &axis, |at| {
             let names = Names { lhs: &lk, rhs: &rk };
-            Ok(self.with_raw(raw::linear_recurrence(self.raw(), at, decay.raw(), &plan, names, initial.map(Self::raw))?))
+            Ok(self.with_raw(raw::linear_recurrence(
+                self.raw(),
+                at,
+                decay.raw(),
+                &plan,
+                names,
+                initial.map(Self::raw),
+            )?))
         })
     }
 }

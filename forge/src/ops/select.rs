@@ -206,7 +206,12 @@ impl DynTensor {
     ///
     /// # Errors
     /// As [`Self::top_k`].
-    pub fn bottom_k(&self, axis: impl Into<DynAxis>, k: usize, into: impl Into<DynAxis>) -> Result<(Self, Self), Error> {
+    pub fn bottom_k(
+        &self,
+        axis: impl Into<DynAxis>,
+        k: usize,
+        into: impl Into<DynAxis>,
+    ) -> Result<(Self, Self), Error> {
         let [v, p] = self.choose("bottom_k", axis, into, |at| raw::top_k(self.raw(), at, k, false).map(Into::into))?;
         Ok((v, p))
     }

@@ -123,7 +123,11 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     /// When mask or sinks differ in size from the axes they share, slopes come without a mask, or heads or queries are
     /// the axis of the softmax itself.
     #[fallible]
-    pub fn softmax_with<A: Axis, M: Axes, L: Axes, N: Axes, Q: Axes>(&self, axis: A, how: Softmax<'_, D, M, L, N, Q>) -> Self
+    pub fn softmax_with<A: Axis, M: Axes, L: Axes, N: Axes, Q: Axes>(
+        &self,
+        axis: A,
+        how: Softmax<'_, D, M, L, N, Q>,
+    ) -> Self
     where
         X: Has<A>,
         M: SubsetOf<X>,

@@ -182,7 +182,13 @@ pub fn where_named(
 }
 
 /// `value` where `mask`, broadcast to `x`'s axes, holds; else `x`.
-pub fn masked_fill(x: &RawTensor, mask: &RawTensor, plan: &PointwisePlan, names: Names, value: f64) -> Result<RawTensor> {
+pub fn masked_fill(
+    x: &RawTensor,
+    mask: &RawTensor,
+    plan: &PointwisePlan,
+    names: Names,
+    value: f64,
+) -> Result<RawTensor> {
     let m = mask_for("masked_fill", x, mask, plan, names)?;
     where_(&m, &constant(x.dtype(), x.shape(), value), x)
 }

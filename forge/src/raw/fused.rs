@@ -48,7 +48,10 @@ pub(crate) fn check_vector(
     if v.rank() != 1 || v.shape()[0] != x.shape()[axis] {
         let have = v.shape();
         let want = x.shape()[axis];
-        return Err(Error::argument(op, format!("{what} has sizes {have:?}, but axis `{}` has size {want}", at.name())));
+        return Err(Error::argument(
+            op,
+            format!("{what} has sizes {have:?}, but axis `{}` has size {want}", at.name()),
+        ));
     }
     same_dtype(op, v, x)
 }

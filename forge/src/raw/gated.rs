@@ -10,7 +10,14 @@ use forge_kernels::unary::UnaryOp;
 use forge_kernels::{DType, elementwise};
 
 /// `op(u, g)`, the gate broadcast to the value's axes.
-pub fn gated(op: GateOp, u: &RawTensor, g: &RawTensor, plan: &PointwisePlan, names: Names, name: &'static str) -> Result<RawTensor> {
+pub fn gated(
+    op: GateOp,
+    u: &RawTensor,
+    g: &RawTensor,
+    plan: &PointwisePlan,
+    names: Names,
+    name: &'static str,
+) -> Result<RawTensor> {
     super::fused::same_dtype(name, g, u)?;
     same(op, u, &arith::broadcast(name, u, g, plan, names)?, name)
 }

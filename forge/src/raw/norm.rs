@@ -197,11 +197,8 @@ pub fn group_norm(x: &RawTensor, at: At, groups: usize, spatial: &[usize], args:
         order[i] = a as u8;
         back[a] = i as u8;
     }
-    let sizes = Groups {
-        groups,
-        per_group: channels / groups,
-        spatial: spatial.iter().map(|&a| x.shape()[a]).product(),
-    };
+    let sizes =
+        Groups { groups, per_group: channels / groups, spatial: spatial.iter().map(|&a| x.shape()[a]).product() };
     let eps = args.eps;
     let out = by_float!(OP, x.dtype(), T => {
         let d = dense(&shape::permute(&x.detach(), &order[..rank]));
@@ -266,7 +263,14 @@ fn composed_groups(
 }
 
 /// `sum(x y) / max(|x| |y|, eps)` along `at`, `y` broadcast to `x`'s axes.
-pub fn cosine_similarity(x: &RawTensor, y: &RawTensor, at: At, eps: f64, plan: &PointwisePlan, names: Names) -> Result<RawTensor> {
+pub fn cosine_similarity(
+    x: &RawTensor,
+    y: &RawTensor,
+    at: At,
+    eps: f64,
+    plan: &PointwisePlan,
+    names: Names,
+) -> Result<RawTensor> {
     const OP: &str = "cosine_similarity";
     fused::same_dtype(OP, y, x)?;
     let y = arith::broadcast(OP, x, y, plan, names)?;
@@ -307,10 +311,7 @@ fn cosine_same(x: &RawTensor, y: &RawTensor, axis: usize, eps: f64) -> Result<Ra
                 kernel::cosine_backward(lanes, dx, slice(x), slice(y), slice(&g), eps as T);
             })))
         };
-        Ok([
-            if p.needs(0) { Some(pull(&x, &y)?) } else { None },
-            if p.needs(1) { Some(pull(&y, &x)?) } else { None },
-        ])
+        Ok([if p.needs(0) { Some(pull(&x, &y)?) } else { None }, if p.needs(1) { Some(pull(&y, &x)?) } else { None }])
     }))
 }
 

@@ -322,7 +322,10 @@ pub fn masked(
     match empty {
         Some(v) => compare::where_(&seen, &out, &compare::constant(out.dtype(), out.shape(), v)),
         None if all(&seen, &(0..seen.rank()).collect::<Vec<_>>())?.strided::<bool>().get(&[]) => Ok(out),
-        None => Err(Error::argument(op, "the mask leaves no element in some place, and integers have no infinity: give `.empty(value)`")),
+        None => Err(Error::argument(
+            op,
+            "the mask leaves no element in some place, and integers have no infinity: give `.empty(value)`",
+        )),
     }
 }
 

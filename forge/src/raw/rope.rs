@@ -326,7 +326,11 @@ pub fn relpos_shift(x: &RawTensor, query: At, relative: At, keys: usize) -> Resu
     }
     // Without queries or keys nothing is read.
     if q > 0 && keys > 0 && p < keys.saturating_add(q - 1) {
-        let what = format!("{q} queries and {keys} keys need {} relative positions, but axis `{}` has {p}", keys.saturating_add(q - 1), relative.name());
+        let what = format!(
+            "{q} queries and {keys} keys need {} relative positions, but axis `{}` has {p}",
+            keys.saturating_add(q - 1),
+            relative.name()
+        );
         return Err(Error::argument(OP, what));
     }
     Ok(skew(x, query.axis, relative.axis, keys))

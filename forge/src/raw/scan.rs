@@ -5,9 +5,9 @@ use super::{At, Names, RawTensor, arith, by_dtype, by_float, by_native_number, c
 use crate::autograd::{record, tracks};
 use crate::error::{Error, Result};
 use forge_axes::plan::PointwisePlan;
+use forge_kernels::DType;
 use forge_kernels::arith::BinaryOp;
 use forge_kernels::scan::{self as kernel, Direction};
-use forge_kernels::DType;
 
 /// Running sums along axis `axis`, from the end with `reverse`; in the dtype [`sum_dtype`].
 pub fn cumsum(x: &RawTensor, axis: usize, reverse: bool) -> Result<RawTensor> {
@@ -37,7 +37,8 @@ fn cumprod_from(x: &RawTensor, axis: usize, reverse: bool) -> Result<RawTensor> 
     let saved = x.clone();
     Ok(record(out, [x], move |p| {
         // d/dx_i = (product of what comes before i) * h_i, where h_i = g_i + x_(i+1) h_(i+1) gathers what comes after.
-        let after = recurrence(p.grad, &saved, None, axis, Direction { reverse: !reverse, late: true, exclusive: false })?;
+        let after =
+            recurrence(p.grad, &saved, None, axis, Direction { reverse: !reverse, late: true, exclusive: false })?;
         Ok([Some(arith::same(BinaryOp::Mul, &cumprod_before(&saved, axis, reverse)?, &after)?)])
     }))
 }
@@ -122,7 +123,13 @@ pub fn linear_recurrence(
     recurrence(x, &a, initial, at.axis, Direction::default())
 }
 
-fn recurrence(x: &RawTensor, a: &RawTensor, initial: Option<&RawTensor>, axis: usize, how: Direction) -> Result<RawTensor> {
+fn recurrence(
+    x: &RawTensor,
+    a: &RawTensor,
+    initial: Option<&RawTensor>,
+    axis: usize,
+    how: Direction,
+) -> Result<RawTensor> {
     let out = by_float!("linear_recurrence", x.dtype(), T => {
         let (v, d) = (x.strided::<T>(), a.strided::<T>());
         let h = initial.map(RawTensor::to_vec::<T>).unwrap_or_default();
@@ -183,7 +190,10 @@ pub fn segment_sum(x: &RawTensor, at: At, offsets: &[usize]) -> Result<RawTensor
     if ends != (Some(&0), Some(&n)) || offsets.windows(2).any(|w| w[0] > w[1]) {
         return Err(Error::argument(
             OP,
-            format!("the offsets must rise from 0 to the size of axis `{}`, which is {n}: found {offsets:?}", at.name()),
+            format!(
+                "the offsets must rise from 0 to the size of axis `{}`, which is {n}: found {offsets:?}",
+                at.name()
+            ),
         ));
     }
     let mut out_shape = x.shape().to_vec();

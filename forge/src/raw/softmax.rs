@@ -106,7 +106,8 @@ fn check(op: &'static str, x: &RawTensor, at: At, args: &SoftmaxArgs) -> Result<
     }
     for a in [args.alibi.map(|a| a.1), args.sinks.map(|s| s.1), args.causal.map(|c| c.0)].into_iter().flatten() {
         if a == at.axis {
-            let what = format!("axis `{}` is the one that softmax runs along; heads and queries are other axes", at.name());
+            let what =
+                format!("axis `{}` is the one that softmax runs along; heads and queries are other axes", at.name());
             return Err(Error::argument(op, what));
         }
     }

@@ -96,9 +96,7 @@ fn band(
     Sample::new(
         vec![x],
         move |x| run(&x[0]),
-        move |x| {
-            Naive::from_fn(&x[0].named(), |ix| if keep(ix[2] as i64, ix[0] as i64) { x[0].at(ix) } else { 0.0 })
-        },
+        move |x| Naive::from_fn(&x[0].named(), |ix| if keep(ix[2] as i64, ix[0] as i64) { x[0].at(ix) } else { 0.0 }),
     )
 }
 
@@ -138,7 +136,11 @@ pub fn cases() -> Vec<Case> {
             let mut bound = || g.coin().then(|| g.below(7) as i64 - 3);
             let (lower, upper) = (bound(), bound());
             let within = |d: i64, bound: Option<i64>| bound.is_none_or(|b| d <= b);
-            band(g, move |x| x.band_part("c", "a", lower, upper), move |i, j| within(i - j, lower) && within(j - i, upper))
+            band(
+                g,
+                move |x| x.band_part("c", "a", lower, upper),
+                move |i, j| within(i - j, lower) && within(j - i, upper),
+            )
         }),
         case!("tril", Grad::Smooth, |g| {
             let k = g.below(7) as i64 - 3;

@@ -19,11 +19,15 @@ fn gated(g: &mut Gen, run: fn(&DynTensor, &DynTensor) -> Result<DynTensor, Error
     let some: Vec<(&str, usize)> = axes.into_iter().filter(|_| g.coin()).collect();
     let order = shuffled(g, &some);
     let gate = g.tensor(&order, -4.0, 4.0);
-    Sample::new(vec![u, gate], move |x| run(&x[0], &x[1]), move |x| {
-        let named = x[0].named();
-        let names: Vec<&str> = named.iter().map(|a| a.0).collect();
-        Naive::from_fn(&named, |ix| f(x[0].at(ix), x[1].at_named(&names, ix)))
-    })
+    Sample::new(
+        vec![u, gate],
+        move |x| run(&x[0], &x[1]),
+        move |x| {
+            let named = x[0].named();
+            let names: Vec<&str> = named.iter().map(|a| a.0).collect();
+            Naive::from_fn(&named, |ix| f(x[0].at(ix), x[1].at_named(&names, ix)))
+        },
+    )
 }
 
 fn halves(
@@ -34,12 +38,16 @@ fn halves(
     let axes = [("a", 2 * g.size()), ("b", 2 * g.size()), ("c", 2 * g.size())];
     let (axis, n) = axes[g.below(3)];
     let x = g.tensor(&axes, -4.0, 4.0);
-    Sample::new(vec![x], move |x| run(&x[0], axis), move |x| {
-        let mut y = x[0].lanes(axis, n / 2, |v| (0..n / 2).map(|i| f(v[i], v[n / 2 + i])).collect());
-        let p = y.position(axis);
-        y.axes[p] = "half".to_owned();
-        y
-    })
+    Sample::new(
+        vec![x],
+        move |x| run(&x[0], axis),
+        move |x| {
+            let mut y = x[0].lanes(axis, n / 2, |v| (0..n / 2).map(|i| f(v[i], v[n / 2 + i])).collect());
+            let p = y.position(axis);
+            y.axes[p] = "half".to_owned();
+            y
+        },
+    )
 }
 
 /// A few rounding errors of the activation, in units of the largest product.
@@ -50,11 +58,7 @@ pub fn cases() -> Vec<Case> {
         case("swiglu", |g| gated(g, |u, g| u.swiglu(g), |u, g| u * g * sigmoid(g))),
         case("geglu", |g| gated(g, |u, g| u.geglu(g), |u, g| u * gelu(g))),
         case("situ", |g| {
-            gated(
-                g,
-                |u, g| u.situ(g),
-                |u, g| 25.0 * (u / 25.0).tanh() * 4.0 * (g / 4.0).tanh() * sigmoid(g),
-            )
+            gated(g, |u, g| u.situ(g), |u, g| 25.0 * (u / 25.0).tanh() * 4.0 * (g / 4.0).tanh() * sigmoid(g))
         }),
         case("split_glu", |g| halves(g, |x, a| x.split_glu(a, "half"), |a, b| a * sigmoid(b))),
         case("split_swiglu", |g| halves(g, |x, a| x.split_swiglu(a, "half"), |a, b| b * a * sigmoid(a))),

@@ -16,12 +16,16 @@ fn normed(g: &mut Gen, run: Norm, lane: fn(&[f64]) -> Vec<f64>) -> Sample {
     let b = g.coin().then(|| g.tensor(&[(axis, n)], -1.5, 1.5));
     let (iw, ib) = (w.is_some().then_some(1), b.is_some().then_some(if w.is_some() { 2 } else { 1 }));
     let inputs: Vec<DynTensor> = [Some(x), w, b].into_iter().flatten().collect();
-    Sample::new(inputs, move |x| run(&x[0], axis, iw.map(|i| &x[i]), ib.map(|i| &x[i])), move |x| {
-        x[0].lanes(axis, n, |v| {
-            let y = lane(v).into_iter().enumerate();
-            y.map(|(i, y)| y * iw.map_or(1.0, |k| x[k].data[i]) + ib.map_or(0.0, |k| x[k].data[i])).collect()
-        })
-    })
+    Sample::new(
+        inputs,
+        move |x| run(&x[0], axis, iw.map(|i| &x[i]), ib.map(|i| &x[i])),
+        move |x| {
+            x[0].lanes(axis, n, |v| {
+                let y = lane(v).into_iter().enumerate();
+                y.map(|(i, y)| y * iw.map_or(1.0, |k| x[k].data[i]) + ib.map_or(0.0, |k| x[k].data[i])).collect()
+            })
+        },
+    )
 }
 
 fn rms(v: &[f64]) -> Vec<f64> {
@@ -40,12 +44,16 @@ fn l2(g: &mut Gen) -> Sample {
     let axes = [("a", g.size()), ("b", g.size()), ("c", g.size())];
     let (axis, n) = axes[g.below(3)];
     let x = g.tensor(&axes, -2.0, 2.0);
-    Sample::new(vec![x], move |x| x[0].l2_normalize(axis, 0.1), move |x| {
-        x[0].lanes(axis, n, |v| {
-            let r = (v.iter().map(|x| x * x).sum::<f64>() + 0.1).sqrt();
-            v.iter().map(|x| x / r).collect()
-        })
-    })
+    Sample::new(
+        vec![x],
+        move |x| x[0].l2_normalize(axis, 0.1),
+        move |x| {
+            x[0].lanes(axis, n, |v| {
+                let r = (v.iter().map(|x| x * x).sum::<f64>() + 0.1).sqrt();
+                v.iter().map(|x| x / r).collect()
+            })
+        },
+    )
 }
 
 /// Two examples axes, channels in groups, and one or two axes of space, in any order.
@@ -92,22 +100,26 @@ fn cosine(g: &mut Gen) -> Sample {
     let some: Vec<(&str, usize)> = axes.into_iter().filter(|a| a.0 == axis || g.coin()).collect();
     let order = shuffled(g, &some);
     let y = g.tensor_off_zero(&order, 0.3, 2.0);
-    Sample::new(vec![x, y], move |x| x[0].cosine_similarity(&x[1], axis, 1e-8), move |x| {
-        let named = x[0].named();
-        let names: Vec<&str> = named.iter().map(|a| a.0).collect();
-        let p = x[0].position(axis);
-        let kept: Vec<(&str, usize)> = named.iter().copied().filter(|a| a.0 != axis).collect();
-        Naive::from_fn(&kept, |ix| {
-            let (mut xy, mut xx, mut yy) = (0.0, 0.0, 0.0);
-            for k in 0..n {
-                let mut full = ix.to_vec();
-                full.insert(p, k);
-                let (a, b) = (x[0].at(&full), x[1].at_named(&names, &full));
-                (xy, xx, yy) = (xy + a * b, xx + a * a, yy + b * b);
-            }
-            xy / f64::max(xx.sqrt() * yy.sqrt(), 1e-8)
-        })
-    })
+    Sample::new(
+        vec![x, y],
+        move |x| x[0].cosine_similarity(&x[1], axis, 1e-8),
+        move |x| {
+            let named = x[0].named();
+            let names: Vec<&str> = named.iter().map(|a| a.0).collect();
+            let p = x[0].position(axis);
+            let kept: Vec<(&str, usize)> = named.iter().copied().filter(|a| a.0 != axis).collect();
+            Naive::from_fn(&kept, |ix| {
+                let (mut xy, mut xx, mut yy) = (0.0, 0.0, 0.0);
+                for k in 0..n {
+                    let mut full = ix.to_vec();
+                    full.insert(p, k);
+                    let (a, b) = (x[0].at(&full), x[1].at_named(&names, &full));
+                    (xy, xx, yy) = (xy + a * b, xx + a * a, yy + b * b);
+                }
+                xy / f64::max(xx.sqrt() * yy.sqrt(), 1e-8)
+            })
+        },
+    )
 }
 
 /// A function of an element and one or two parameters that have some of its axes.
@@ -124,11 +136,15 @@ fn by_channel<const N: usize>(
         let order = shuffled(g, &some);
         inputs.push(g.tensor(&order, lo, 1.5));
     }
-    Sample::new(inputs, move |x| run(&x[0], &x[1..]), move |x| {
-        let named = x[0].named();
-        let names: Vec<&str> = named.iter().map(|a| a.0).collect();
-        Naive::from_fn(&named, |ix| f(x[0].at(ix), std::array::from_fn(|k| x[k + 1].at_named(&names, ix))))
-    })
+    Sample::new(
+        inputs,
+        move |x| run(&x[0], &x[1..]),
+        move |x| {
+            let named = x[0].named();
+            let names: Vec<&str> = named.iter().map(|a| a.0).collect();
+            Naive::from_fn(&named, |ix| f(x[0].at(ix), std::array::from_fn(|k| x[k + 1].at_named(&names, ix))))
+        },
+    )
 }
 
 /// Statistics of at most 6 numbers below 2; the root is at least `sqrt(0.1)`, so that each rounding error grows by at
@@ -155,12 +171,7 @@ pub fn cases() -> Vec<Case> {
             ulps: 16.0,
             grad: Grad::Smooth,
             sample: |g| {
-                by_channel::<2>(
-                    g,
-                    0.2,
-                    |x, p| x.snake(&p[0], &p[1]),
-                    |x, [a, b]| x + b * (a * x).sin() * (a * x).sin(),
-                )
+                by_channel::<2>(g, 0.2, |x, p| x.snake(&p[0], &p[1]), |x, [a, b]| x + b * (a * x).sin() * (a * x).sin())
             },
         },
         Case {

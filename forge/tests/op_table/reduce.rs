@@ -80,9 +80,8 @@ fn masked(
             // Elements that the mask hides are marked by NaN, which no input holds.
             let named = x[0].named();
             let names: Vec<&str> = named.iter().map(|a| a.0).collect();
-            let seen = Naive::from_fn(&named, |ix| {
-                if x[1].at_named(&names, ix) != 0.0 { x[0].at(ix) } else { f64::NAN }
-            });
+            let seen =
+                Naive::from_fn(&named, |ix| if x[1].at_named(&names, ix) != 0.0 { x[0].at(ix) } else { f64::NAN });
             over(&seen, &twin_gone, |lane| {
                 let lane: Vec<f64> = lane.iter().copied().filter(|v| !v.is_nan()).collect();
                 if lane.is_empty() { 0.5 } else { f(&lane) }

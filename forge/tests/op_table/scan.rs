@@ -43,7 +43,8 @@ fn segment_sum(g: &mut Gen) -> Sample {
         move |x| x[0].segment_sum(axis, &offsets, "s"),
         move |x| {
             let o = &twin_offsets;
-            let mut y = x[0].lanes(axis, o.len() - 1, |lane| o.windows(2).map(|w| lane[w[0]..w[1]].iter().sum()).collect());
+            let mut y =
+                x[0].lanes(axis, o.len() - 1, |lane| o.windows(2).map(|w| lane[w[0]..w[1]].iter().sum()).collect());
             let p = y.position(axis);
             y.axes[p] = "s".to_owned();
             y

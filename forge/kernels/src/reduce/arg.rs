@@ -146,7 +146,13 @@ fn first_best<const MAX: bool, T: Bounded>(mut pairs: impl Iterator<Item = (T, i
 }
 
 /// The extremum of lane elements `start..start + len` and its position after `start`.
-fn piece<const MAX: bool, T: Bounded>(x: &Strided<T>, base: isize, lane: &Layout, start: usize, len: usize) -> (T, usize) {
+fn piece<const MAX: bool, T: Bounded>(
+    x: &Strided<T>,
+    base: isize,
+    lane: &Layout,
+    start: usize,
+    len: usize,
+) -> (T, usize) {
     let mut best: Option<(T, usize)> = None;
     let mut meet = |part: &[T], before: usize| {
         let p = arg_row::<MAX, T>(part);
@@ -178,7 +184,14 @@ fn across<const MAX: bool, T: Bounded>(best: &mut [T], out: &mut [i64], x: &Stri
                 let w = WIDTH.min(count - at);
                 let range = done + at..done + at + w;
                 let first = (base + o + at as isize * s, s);
-                columns::<MAX, T>(&mut best[range.clone()], &mut out[range], x.data(), first, &walk.lane, (first_row, len));
+                columns::<MAX, T>(
+                    &mut best[range.clone()],
+                    &mut out[range],
+                    x.data(),
+                    first,
+                    &walk.lane,
+                    (first_row, len),
+                );
             }
         });
     };

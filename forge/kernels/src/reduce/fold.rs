@@ -310,7 +310,16 @@ fn across<F: Fold>(out: &mut [F::Acc], x: &Strided<F::In>, walk: &Walk, cx: &[F:
                 let w = WIDTH.min(count - at);
                 let from = done + at;
                 let cx = &cx[start + from..start + from + w];
-                columns::<F>(&mut acc[from..from + w], x.data(), base + o + at as isize * s, s, &walk.lane, first_row, len, cx);
+                columns::<F>(
+                    &mut acc[from..from + w],
+                    x.data(),
+                    base + o + at as isize * s,
+                    s,
+                    &walk.lane,
+                    first_row,
+                    len,
+                    cx,
+                );
             }
         });
     };
