@@ -85,9 +85,12 @@ fn boundary(area: &Area<'_>, data: &Data, run: &Run) -> Result<(), Box<dyn Error
         .label_style(("sans-serif", 18).into_font().color(&INK))
         .draw()?;
     let points = data.points.to_vec();
-    chart.draw_series(points.chunks(2).enumerate().map(|(i, p)| {
-        Circle::new((f64::from(p[0]), f64::from(p[1])), 4, SPIRAL[i % 2].filled())
-    }))?;
+    chart.draw_series(
+        points
+            .chunks(2)
+            .enumerate()
+            .map(|(i, p)| Circle::new((f64::from(p[0]), f64::from(p[1])), 4, SPIRAL[i % 2].filled())),
+    )?;
     Ok(())
 }
 

@@ -1,10 +1,10 @@
 //! What the macros expand to. Not part of the public interface: anything here may change in any version.
 
+pub use crate::close::{Comparable, assert_close};
 use crate::dtype::Dtype;
 use crate::error::{Error, raise};
 use crate::raw::{Names, RawTensor, contract};
 use crate::tensor::{Tensor, wrap};
-pub use crate::close::{Comparable, assert_close};
 pub use forge_axes as axes_algebra;
 use forge_axes::plan::{EinsumPlan, MAX_RANK, NONE};
 use forge_axes::{Axes, Axis, Dyn, Fixed, Has, Key, Size, SizeArg};

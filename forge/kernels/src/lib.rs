@@ -6,8 +6,8 @@
 //! one thread and on eight.
 
 pub mod arith;
-pub mod attention;
 pub mod assemble;
+pub mod attention;
 pub mod buffer;
 pub mod cast;
 pub mod clamp;

@@ -50,7 +50,7 @@ pub fn decode(bytes: &[u8], axes: &[&str]) -> Result<DynTensor> {
     parse("npy bytes", bytes, axes.iter().map(|&a| a.into()).collect())
 }
 
-/// Writes `x` to a file, replacing what is there.
+/// Writes `x` to a file, whole or not at all, replacing what is there.
 ///
 /// # Errors
 /// When the file cannot be written, or the dtype is bf16, which NumPy does not have.
@@ -58,14 +58,12 @@ pub fn write<X: Axes, D: Dtype>(path: impl AsRef<Path>, x: &Tensor<X, D>) -> Res
     write_dyn(path, &x.erase())
 }
 
-/// Writes `x` to a file, replacing what is there.
+/// Writes `x` to a file, whole or not at all, replacing what is there.
 ///
 /// # Errors
 /// As [`write`].
 pub fn write_dyn(path: impl AsRef<Path>, x: &DynTensor) -> Result<()> {
-    let path = path.as_ref();
-    let bytes = encode(x)?;
-    std::fs::write(path, bytes).map_err(|source| Error::Io { path: path.display().to_string(), source })
+    super::atomic::write(path.as_ref(), &encode(x)?)
 }
 
 /// The bytes of a file that holds `x`: version 1.0, little endian, row-major.
@@ -139,16 +137,16 @@ impl Bytes for bool {
 }
 
 fn load(path: &Path, axes: Vec<DynAxis>) -> Result<DynTensor> {
-    let name = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|source| Error::Io { path: name.clone(), source })?;
-    parse(&name, &bytes, axes)
+    let bytes = std::fs::read(path).map_err(super::atomic::io(path))?;
+    parse(&path.display().to_string(), &bytes, axes)
 }
 
 fn parse(file: &str, bytes: &[u8], axes: Vec<DynAxis>) -> Result<DynTensor> {
     check_distinct("npy", &keys_of(&axes[..axes.len().min(8)]))?;
     let bad = |what: String| Error::File { path: file.to_owned(), what };
     let short = || bad("the file ends inside its header".into());
-    let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| bad("this is not an npy file: the first bytes differ".into()))?;
+    let rest =
+        bytes.strip_prefix(MAGIC).ok_or_else(|| bad("this is not an npy file: the first bytes differ".into()))?;
     let &[major, _minor, ref rest @ ..] = rest else { return Err(short()) };
     let (len, rest) = match (major, rest) {
         (1, &[a, b, ref rest @ ..]) => (u32::from(u16::from_le_bytes([a, b])), rest),
@@ -160,12 +158,19 @@ fn parse(file: &str, bytes: &[u8], axes: Vec<DynAxis>) -> Result<DynTensor> {
     let header = Header::parse(header).map_err(bad)?;
     let rank = header.shape.len();
     if rank != axes.len() {
-        return Err(bad(format!("the array has {rank} axes of sizes {:?}, but {} are named", header.shape, axes.len())));
+        return Err(bad(format!(
+            "the array has {rank} axes of sizes {:?}, but {} are named",
+            header.shape,
+            axes.len()
+        )));
     }
     let want = header.shape.iter().try_fold(header.dtype.size(), |n, &d| n.checked_mul(d));
     if want != Some(data.len()) {
         let found = data.len();
-        return Err(bad(format!("{found} bytes follow the header, which do not make {} of {:?}", header.dtype, header.shape)));
+        return Err(bad(format!(
+            "{found} bytes follow the header, which do not make {} of {:?}",
+            header.dtype, header.shape
+        )));
     }
     // Stored first axis fastest: the reverse of the axes, turned back by a view.
     let mut stored = header.shape.clone();

@@ -347,7 +347,10 @@ impl DynTensor {
         self.lacks("stack", &axis)?;
         let axes: Vec<DynAxis> = std::iter::once(axis).chain(self.axes().iter().cloned()).collect();
         if axes.len() > 8 {
-            return Err(Error::axes("stack", format!("`{}` and one more: a tensor may have at most 8", list_text(&self.keys()))));
+            return Err(Error::axes(
+                "stack",
+                format!("`{}` and one more: a tensor may have at most 8", list_text(&self.keys())),
+            ));
         }
         let parts = self.parts("stack", others)?;
         Ok(Self::new(raw::stack(&parts.iter().collect::<Vec<_>>(), &self.keys())?, axes))

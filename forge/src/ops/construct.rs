@@ -153,8 +153,11 @@ impl<X: Axes, D: Element> Tensor<X, D> {
     /// When there are not `N` elements.
     #[fallible]
     pub fn to_array<const N: usize>(&self) -> [D; N] {
-        self.to_vec().try_into().map_err(|_| {
-            Error::Length { op: "to_array", expected: self.len(), found: N, axes: self.axes_text() }
+        self.to_vec().try_into().map_err(|_| Error::Length {
+            op: "to_array",
+            expected: self.len(),
+            found: N,
+            axes: self.axes_text(),
         })
     }
 }

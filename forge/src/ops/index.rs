@@ -52,19 +52,19 @@ fn list(positions: &[usize]) -> RawTensor {
 
 macro_rules! host_indices {
     ($($t:ty, $x:ident => $list:expr;)*) => {$(
-        impl<A: Resizable> Indices<A> for &[$t] {
+        impl<A: Axis> Indices<A> for &[$t] {
             fn to_raw(&self) -> RawTensor {
                 let $x: &[$t] = self;
                 $list
             }
         }
-        impl<A: Resizable> Indices<A> for &Vec<$t> {
+        impl<A: Axis> Indices<A> for &Vec<$t> {
             fn to_raw(&self) -> RawTensor {
                 let $x: &[$t] = self;
                 $list
             }
         }
-        impl<A: Resizable, const N: usize> Indices<A> for &[$t; N] {
+        impl<A: Axis, const N: usize> Indices<A> for &[$t; N] {
             fn to_raw(&self) -> RawTensor {
                 let $x: &[$t] = *self;
                 $list
@@ -93,7 +93,7 @@ impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// ```
     ///
     /// # Errors
-    /// When a position is outside the axis.
+    /// When a position is outside the axis, or an axis of `into` has a fixed size that is not the index's.
     #[fallible]
     pub fn gather<A: Axis, P: Axes>(&self, axis: A, index: impl Indices<P>, into: P) -> Tensor<Replace<X, A, P>, D>
     where
@@ -101,7 +101,11 @@ impl<X: Axes, D: Dtype> Tensor<X, D> {
         P: Distinct + NoneIn<Remove<X, A>>,
     {
         let _ = (axis, into);
-        Ok(wrap(raw::gather("gather", self.raw(), at::<X, A>(), &index.to_raw())?))
+        let index = index.to_raw();
+        for (k, &n) in P::KEYS.iter().zip(index.shape()) {
+            super::shape::check_size("gather", k, n)?;
+        }
+        Ok(wrap(raw::gather("gather", self.raw(), at::<X, A>(), &index)?))
     }
 
     /// The positions `index` of `axis`, where axes that the index shares with `self` run together, as batch axes do in a

@@ -25,11 +25,11 @@ mod softmax;
 mod unary;
 
 pub use arith::Arith;
-pub use norm::Normalize;
-pub use reduce::{AxisNames, Masked};
-pub use softmax::{DynSoftmax, Softmax};
 #[cfg(feature = "ndarray")]
 pub(crate) use construct::named;
 pub use index::{Indices, Selected};
+pub use norm::Normalize;
 pub use over::{Over, OverTensors};
 pub use ranges::Step;
+pub use reduce::{AxisNames, Masked};
+pub use softmax::{DynSoftmax, Softmax};

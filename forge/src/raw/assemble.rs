@@ -18,16 +18,22 @@ enum Part<'a> {
 fn side_by_side(shape: &[usize], axis: usize, parts: &[Part]) -> RawTensor {
     let inner: usize = shape[axis + 1..].iter().product();
     let mut out_shape = shape.to_vec();
-    out_shape[axis] = parts.iter().map(|p| match p {
-        Part::Data(x) => x.shape()[axis],
-        Part::Fill(_, n) => *n,
-    }).sum();
+    out_shape[axis] = parts
+        .iter()
+        .map(|p| match p {
+            Part::Data(x) => x.shape()[axis],
+            Part::Fill(_, n) => *n,
+        })
+        .sum();
     let (Part::Data(first) | Part::Fill(first, _)) = parts[0];
     // Many short runs of a strided tensor are slow to find one by one.
-    let dense: Vec<Option<RawTensor>> = parts.iter().map(|p| match p {
-        Part::Data(x) if x.shape()[axis] * inner < 64 => Some(x.detach().contiguous()),
-        _ => None,
-    }).collect();
+    let dense: Vec<Option<RawTensor>> = parts
+        .iter()
+        .map(|p| match p {
+            Part::Data(x) if x.shape()[axis] * inner < 64 => Some(x.detach().contiguous()),
+            _ => None,
+        })
+        .collect();
     by_dtype!(first.dtype(), T => {
         let pieces: Vec<Piece<T>> = parts.iter().zip(&dense).map(|(p, dense)| match p {
             Part::Data(x) => Piece::Data(dense.as_ref().unwrap_or(x).strided(), x.shape()[axis] * inner),
@@ -107,7 +113,10 @@ fn times(op: &'static str, x: &RawTensor, at: At, place: usize, n: usize) -> Res
         return Ok(x.clone());
     }
     if !x.shape()[at.axis].checked_mul(n).is_some_and(|n| fits(x, at.axis, n)) {
-        return Err(Error::argument(op, format!("{n} times {} exceeds the address space", axes_text(at.keys, x.shape()))));
+        return Err(Error::argument(
+            op,
+            format!("{n} times {} exceeds the address space", axes_text(at.keys, x.shape())),
+        ));
     }
     let wide = shape::expand(&shape::insert(x, place), At { axis: place, keys: &[] }, n)?;
     Ok(shape::join(&wide, at.axis, 2))
@@ -137,7 +146,14 @@ pub fn roll(x: &RawTensor, axis: usize, shift: isize) -> RawTensor {
 }
 
 /// `before` positions of `value` (a scalar of any dtype) in front of an axis and `after` behind it; negative counts cut.
-pub fn pad(op: &'static str, x: &RawTensor, at: At, before: isize, after: isize, value: &RawTensor) -> Result<RawTensor> {
+pub fn pad(
+    op: &'static str,
+    x: &RawTensor,
+    at: At,
+    before: isize,
+    after: isize,
+    value: &RawTensor,
+) -> Result<RawTensor> {
     let (n, axis) = (x.shape()[at.axis] as isize, at.axis);
     let size = n.checked_add(before).and_then(|m| m.checked_add(after)).filter(|m| *m >= 0);
     let Some(size) = size.filter(|&m| fits(x, axis, m as usize)) else {
@@ -204,10 +220,7 @@ pub fn set_slice(x: &RawTensor, at: At, start: usize, src: &RawTensor) -> Result
         return Ok(out);
     }
     Ok(record(out, [x, src], move |p| {
-        Ok([
-            p.needs(0).then(|| cleared(p.grad, axis, start..end)),
-            p.needs(1).then(|| part(p.grad, axis, start..end)),
-        ])
+        Ok([p.needs(0).then(|| cleared(p.grad, axis, start..end)), p.needs(1).then(|| part(p.grad, axis, start..end))])
     }))
 }
 
@@ -221,11 +234,7 @@ fn cleared(x: &RawTensor, axis: usize, range: Range<usize>) -> RawTensor {
     let d = x.detach();
     let value = cast::to(&zero(), x.dtype()).expect("a constant converts to any dtype");
     let (front, back) = (part(&d, axis, 0..range.start), part(&d, axis, range.end..x.shape()[axis]));
-    let out = side_by_side(
-        x.shape(),
-        axis,
-        &[Part::Data(&front), Part::Fill(&value, range.len()), Part::Data(&back)],
-    );
+    let out = side_by_side(x.shape(), axis, &[Part::Data(&front), Part::Fill(&value, range.len()), Part::Data(&back)]);
     if !tracks(&[x]) {
         return out;
     }

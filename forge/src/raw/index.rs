@@ -84,7 +84,14 @@ fn resized(x: &RawTensor, axis: usize, n: usize) -> Vec<usize> {
 }
 
 /// The index as seen by `x` (whose axes it may lack: strides 0), its new axes joined at the place of the indexed one.
-fn along(op: &'static str, x: &RawTensor, at: At, index: &RawTensor, p: &SelectPlan, names: Names) -> Result<RawTensor> {
+fn along(
+    op: &'static str,
+    x: &RawTensor,
+    at: At,
+    index: &RawTensor,
+    p: &SelectPlan,
+    names: Names,
+) -> Result<RawTensor> {
     let index = checked(op, at, index, x.shape()[at.axis])?;
     let order: Vec<u8> =
         p.shared[..x.rank()].iter().copied().filter(|&j| j != NONE).chain(p.fresh().iter().copied()).collect();
@@ -223,10 +230,7 @@ fn add_rows(base: Option<&RawTensor>, src: &RawTensor, axis: usize, list: &RawTe
     }
     let list = list.clone();
     Ok(record(out, [base, src], move |p| {
-        Ok([
-            p.needs(0).then(|| p.grad.clone()),
-            if p.needs(1) { Some(pick(p.grad, axis, &list)?) } else { None },
-        ])
+        Ok([p.needs(0).then(|| p.grad.clone()), if p.needs(1) { Some(pick(p.grad, axis, &list)?) } else { None }])
     }))
 }
 
@@ -244,7 +248,10 @@ pub fn set_rows(x: &RawTensor, at: At, list: &RawTensor, src: &RawTensor) -> Res
     check_source("set_rows", x, src, &resized(x, at.axis, list.len()), at.keys)?;
     let groups = Groups::new(as_list(&list), n);
     if let Some(v) = groups.repeated() {
-        let what = format!("position {v} of axis `{}` is named twice; `index_add` adds up, `scatter` takes the last", at.name());
+        let what = format!(
+            "position {v} of axis `{}` is named twice; `index_add` adds up, `scatter` takes the last",
+            at.name()
+        );
         return Err(Error::argument("set_rows", what));
     }
     Ok(replace(x, Some(src), at.axis, &list, &Arc::new(groups)))

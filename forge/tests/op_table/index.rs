@@ -38,28 +38,38 @@ fn gather(g: &mut Gen) -> Sample {
     let (a, b, c) = (g.size(), g.size1(), if g.large { 3 } else { g.size() });
     let (p, q) = (g.size(), if g.large { 2 } else { g.size() });
     let x = vec![g.tensor(&[("a", a), ("b", b), ("c", c)], -1.0, 1.0), index(g, &[("p", p), ("q", q)], b)];
-    Sample::new(x, |x| x[0].gather("b", &x[1]), move |x| {
-        Naive::from_fn(&[("a", a), ("p", p), ("q", q), ("c", c)], |i| {
-            x[0].at(&[i[0], x[1].at(&[i[1], i[2]]) as usize, i[3]])
-        })
-    })
+    Sample::new(
+        x,
+        |x| x[0].gather("b", &x[1]),
+        move |x| {
+            Naive::from_fn(&[("a", a), ("p", p), ("q", q), ("c", c)], |i| {
+                x[0].at(&[i[0], x[1].at(&[i[1], i[2]]) as usize, i[3]])
+            })
+        },
+    )
 }
 
 /// The index shares `a` (run together) and brings `p`; `c` it lacks.
 fn index_select(g: &mut Gen) -> Sample {
     let (a, b, c, p) = (g.size(), g.size1(), if g.large { 3 } else { g.size() }, g.size());
     let x = vec![g.tensor(&[("a", a), ("b", b), ("c", c)], -1.0, 1.0), index(g, &[("p", p), ("a", a)], b)];
-    Sample::new(x, |x| x[0].index_select("b", &x[1]), move |x| {
-        Naive::from_fn(&[("a", a), ("p", p), ("c", c)], |i| x[0].at(&[i[0], x[1].at(&[i[1], i[0]]) as usize, i[2]]))
-    })
+    Sample::new(
+        x,
+        |x| x[0].index_select("b", &x[1]),
+        move |x| {
+            Naive::from_fn(&[("a", a), ("p", p), ("c", c)], |i| x[0].at(&[i[0], x[1].at(&[i[1], i[0]]) as usize, i[2]]))
+        },
+    )
 }
 
 fn take_along_axis(g: &mut Gen) -> Sample {
     let (a, b, n) = (g.size(), g.size1(), g.size());
     let x = vec![g.tensor(&[("b", b), ("a", a)], -1.0, 1.0), index(g, &[("a", a), ("b", n)], b)];
-    Sample::new(x, |x| x[0].take_along_axis("b", &x[1]), move |x| {
-        Naive::from_fn(&[("b", n), ("a", a)], |i| x[0].at(&[x[1].at(&[i[1], i[0]]) as usize, i[1]]))
-    })
+    Sample::new(
+        x,
+        |x| x[0].take_along_axis("b", &x[1]),
+        move |x| Naive::from_fn(&[("b", n), ("a", a)], |i| x[0].at(&[x[1].at(&[i[1], i[0]]) as usize, i[1]])),
+    )
 }
 
 /// `x` with `src` put at the positions of an index that shares `a` and brings `p`.
@@ -122,21 +132,29 @@ fn zero_rows(g: &mut Gen) -> Sample {
     let (a, b) = (g.size(), g.size1());
     let (picks, list) = rows(g, b, false);
     let x = vec![g.tensor(&[("a", a), ("b", b)], -1.0, 1.0), list];
-    Sample::new(x, |x| x[0].zero_rows("b", &x[1]), move |x| {
-        Naive::from_fn(&[("a", a), ("b", b)], |i| {
-            if (0..picks).any(|j| x[1].at(&[j]) as usize == i[1]) { 0.0 } else { x[0].at(i) }
-        })
-    })
+    Sample::new(
+        x,
+        |x| x[0].zero_rows("b", &x[1]),
+        move |x| {
+            Naive::from_fn(&[("a", a), ("b", b)], |i| {
+                if (0..picks).any(|j| x[1].at(&[j]) as usize == i[1]) { 0.0 } else { x[0].at(i) }
+            })
+        },
+    )
 }
 
 /// The mask has the axes c and a, in this order; b stays.
 fn masked_select(g: &mut Gen) -> Sample {
     let (a, b, c) = (g.size(), if g.large { 3 } else { g.size() }, g.size());
     let x = vec![g.tensor(&[("a", a), ("b", b), ("c", c)], -1.0, 1.0), mask(g, &[("c", c), ("a", a)])];
-    Sample::new(x, |x| x[0].masked_select(&x[1], "z"), move |x| {
-        let picks = picked(&x[1]);
-        Naive::from_fn(&[("b", b), ("z", picks.len())], |i| x[0].at(&[picks[i[1]][1], i[0], picks[i[1]][0]]))
-    })
+    Sample::new(
+        x,
+        |x| x[0].masked_select(&x[1], "z"),
+        move |x| {
+            let picks = picked(&x[1]);
+            Naive::from_fn(&[("b", b), ("z", picks.len())], |i| x[0].at(&[picks[i[1]][1], i[0], picks[i[1]][0]]))
+        },
+    )
 }
 
 fn picked(mask: &Naive) -> Vec<Vec<usize>> {
@@ -153,20 +171,20 @@ fn masked_scatter(g: &mut Gen) -> Sample {
     let (a, b, c) = (g.size(), if g.large { 3 } else { g.size() }, g.size());
     let m = mask(g, &[("c", c), ("a", a)]);
     let n = m.to_vec::<bool>().unwrap().iter().filter(|m| **m).count();
-    let x = vec![
-        g.tensor(&[("a", a), ("b", b), ("c", c)], -1.0, 1.0),
-        m,
-        g.tensor(&[("z", n), ("b", b)], -1.0, 1.0),
-    ];
-    Sample::new(x, |x| x[0].masked_scatter(&x[1], &x[2], "z"), move |x| {
-        let picks = picked(&x[1]);
-        Naive::from_fn(&[("a", a), ("b", b), ("c", c)], |i| {
-            match picks.iter().position(|p| p[0] == i[2] && p[1] == i[0]) {
-                Some(k) => x[2].at(&[k, i[1]]),
-                None => x[0].at(i),
-            }
-        })
-    })
+    let x = vec![g.tensor(&[("a", a), ("b", b), ("c", c)], -1.0, 1.0), m, g.tensor(&[("z", n), ("b", b)], -1.0, 1.0)];
+    Sample::new(
+        x,
+        |x| x[0].masked_scatter(&x[1], &x[2], "z"),
+        move |x| {
+            let picks = picked(&x[1]);
+            Naive::from_fn(&[("a", a), ("b", b), ("c", c)], |i| {
+                match picks.iter().position(|p| p[0] == i[2] && p[1] == i[0]) {
+                    Some(k) => x[2].at(&[k, i[1]]),
+                    None => x[0].at(i),
+                }
+            })
+        },
+    )
 }
 
 fn dropout(g: &mut Gen) -> Sample {
@@ -174,12 +192,16 @@ fn dropout(g: &mut Gen) -> Sample {
     let x = g.tensor(&[("a", a), ("b", b)], -1.0, 1.0);
     let p = [0.0, 0.25, 0.6, 1.0][g.below(4)];
     let key = Key::new(g.u64()).derive("table");
-    Sample::new(vec![x], move |x| x[0].dropout(p, key), move |x| {
-        Naive::from_fn(&[("a", a), ("b", b)], |i| {
-            let kept = key.unit_at((i[0] * b + i[1]) as u64) < 1.0 - p;
-            if kept { x[0].at(i) / (1.0 - p) } else { 0.0 }
-        })
-    })
+    Sample::new(
+        vec![x],
+        move |x| x[0].dropout(p, key),
+        move |x| {
+            Naive::from_fn(&[("a", a), ("b", b)], |i| {
+                let kept = key.unit_at((i[0] * b + i[1]) as u64) < 1.0 - p;
+                if kept { x[0].at(i) / (1.0 - p) } else { 0.0 }
+            })
+        },
+    )
 }
 
 fn clamp(g: &mut Gen) -> Sample {
@@ -200,9 +222,11 @@ fn pair(
         let v = g.below(20) as i64 - 10;
         if v < 0 { v } else { v + 1 }
     });
-    Sample::new(vec![x, y], move |x| run(&x[0], &x[1]), move |x| {
-        Naive::from_fn(&[("a", a), ("b", b)], |i| twin(x[0].at(i) as i64, x[1].at(&i[1..]) as i64) as f64)
-    })
+    Sample::new(
+        vec![x, y],
+        move |x| run(&x[0], &x[1]),
+        move |x| Naive::from_fn(&[("a", a), ("b", b)], |i| twin(x[0].at(i) as i64, x[1].at(&i[1..]) as i64) as f64),
+    )
 }
 
 fn bit_not(g: &mut Gen) -> Sample {
@@ -214,9 +238,11 @@ fn bit_not(g: &mut Gen) -> Sample {
 fn one_hot(g: &mut Gen) -> Sample {
     let (a, b, n) = (g.size(), if g.large { 2 } else { g.size() }, g.size1());
     let x = index(g, &[("a", a), ("b", b)], n);
-    Sample::new(vec![x], move |x| x[0].one_hot("z", n), move |x| {
-        Naive::from_fn(&[("a", a), ("b", b), ("z", n)], |i| f64::from(x[0].at(&i[..2]) as usize == i[2]))
-    })
+    Sample::new(
+        vec![x],
+        move |x| x[0].one_hot("z", n),
+        move |x| Naive::from_fn(&[("a", a), ("b", b), ("z", n)], |i| f64::from(x[0].at(&i[..2]) as usize == i[2])),
+    )
 }
 
 pub fn cases() -> Vec<Case> {

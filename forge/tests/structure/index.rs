@@ -35,7 +35,7 @@ fn positions_outside_the_axis_are_named() {
     let e = x.try_take_along_axis(Row, &along).unwrap_err().to_string();
     assert_eq!(e, "take_along_axis: index 7 is outside axis `Row` of size 3");
     let src = Tensor::<(Pos, Col)>::zeros((1, 2));
-    let e = x.try_scatter_add(Row, &Tensor::from([9]), &src).unwrap_err().to_string();
+    let e = x.try_scatter_add(Row, &Tensor::<Pos, i64>::from([9]), &src).unwrap_err().to_string();
     assert_eq!(e, "scatter_add: index 9 is outside axis `Row` of size 3");
     let e = x.try_zero_rows(Row, &[usize::MAX]).unwrap_err().to_string();
     assert!(e.ends_with("is outside axis `Row` of size 3"), "{e}");
@@ -72,6 +72,9 @@ fn fixed_axes_keep_their_size() {
     let back = Tensor::<(Batch, Three), i64>::from_vec((2, Three), vec![2, 1, 0, 2, 1, 0]);
     let y: Tensor<(Batch, Three)> = x.take_along_axis(Three, &back);
     assert_eq!(y.to_vec(), [2., 1., 0., 5., 4., 3.]);
+    assert_eq!(x.zero_rows(Three, &[1usize]).to_vec(), [0., 0., 2., 3., 0., 5.]);
+    let e = table().try_gather(Row, &[0usize, 1], Three).unwrap_err().to_string();
+    assert_eq!(e, "gather: axis `Three` has the fixed size 3, but this one has 2");
 }
 
 #[test]
@@ -90,7 +93,7 @@ fn the_last_write_wins_and_gets_the_gradient() {
 #[test]
 fn repeated_positions_add_up_in_every_dtype() {
     let at = Tensor::<Pos, i64>::from([0, 0, 1]);
-    let i = Tensor::<Row, i32>::zeros(2).scatter_add(Row, &at, &Tensor::from([i32::MAX, 1, 5]));
+    let i = Tensor::<Row, i32>::zeros(2).scatter_add(Row, &at, &Tensor::<Pos, i32>::from([i32::MAX, 1, 5]));
     assert_eq!(i.to_vec(), [i32::MIN, 5]);
     let ones = Tensor::<Pos, bf16>::full(3, bf16::from_f32(1.0));
     let h = Tensor::<Row, bf16>::zeros(2).scatter_add(Row, &at, &ones);

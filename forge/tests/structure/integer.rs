@@ -24,9 +24,13 @@ fn the_divisions_differ_in_rounding() {
 #[test]
 fn a_zero_divisor_is_an_error() {
     let x = Tensor::<A, u8>::from([1, 2]);
-    let e = x.try_rem(&Tensor::from([1, 0])).unwrap_err().to_string();
+    let e = x.try_rem(&Tensor::<A, u8>::from([1, 0])).unwrap_err().to_string();
     assert_eq!(e, "rem: the divisor holds a zero, and integers have no infinity");
-    for e in [x.try_div_trunc(&Tensor::from([0, 0])), x.try_div_floor(&Tensor::from([0, 1])), x.try_modulo(&Tensor::from([0, 1]))] {
+    for e in [
+        x.try_div_trunc(&Tensor::<A, u8>::from([0, 0])),
+        x.try_div_floor(&Tensor::<A, u8>::from([0, 1])),
+        x.try_modulo(&Tensor::<A, u8>::from([0, 1])),
+    ] {
         assert!(e.is_err());
     }
     let none = Tensor::<A, u8>::from([]);

@@ -21,10 +21,8 @@ fn file(header: &str, data: &[u8]) -> Vec<u8> {
 #[test]
 fn the_bytes_are_numpys() {
     // numpy.save of numpy.array([[1, 2, 3], [4, 5, 6]], dtype=numpy.int16).
-    let want = file(
-        "{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }",
-        &[1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0],
-    );
+    let want =
+        file("{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }", &[1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0]);
     let x = Tensor::<(A, B), i16>::from([[1, 2, 3], [4, 5, 6]]);
     let got = npy::encode(&x.erase()).unwrap();
     // NumPy writes "(2, 3)", we "(2,3)": Python reads the same.

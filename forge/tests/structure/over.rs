@@ -57,8 +57,7 @@ fn gradients_reach_every_tensor() {
 fn blocks_that_change_axes() {
     let x = Tensor::<(Batch, Seq, Head)>::from_fn((2, 3, 4), |i| i as f32);
     let w = Tensor::<(Head, Seq, Class)>::from_fn((4, 3, 5), |i| i as f32);
-    let y: Tensor<(Batch, Head, Class)> =
-        (&x, &w).over_to::<(Seq, (Seq, Class)), Class>(|(x, w)| x.dot(&w, Seq));
+    let y: Tensor<(Batch, Head, Class)> = (&x, &w).over_to::<(Seq, (Seq, Class)), Class>(|(x, w)| x.dot(&w, Seq));
     let want: Tensor<(Batch, Head, Class)> = x.dot(&w, Seq);
     assert_eq!(y.to_vec(), want.to_vec());
     // To no axes at all, and nothing left over.
