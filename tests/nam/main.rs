@@ -5,6 +5,8 @@
 //! a failure.
 #![allow(clippy::print_stderr, reason = "a test that skips says so")]
 
+mod files;
 mod fuzz;
 mod oracle;
 mod profiles;
+mod render;
