@@ -57,6 +57,13 @@ pub trait Differentiable: Float + Summable<Sum = Self> {}
 )]
 pub trait Integer: Number {}
 
+/// Integers and bools: what has bits to work on.
+#[diagnostic::on_unimplemented(
+    message = "this operation works on bits, which `{Self}` does not offer",
+    label = "needs a tensor of integers or bools, this one holds `{Self}`"
+)]
+pub trait Bits: Element {}
+
 macro_rules! mark {
     ($trait:ident: $($t:ty)*) => { $(impl $trait for $t {})* };
 }
@@ -68,3 +75,4 @@ mark!(Number: f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16);
 mark!(Float: f32 f64 f16 bf16);
 mark!(Differentiable: f32 f64);
 mark!(Integer: i8 i16 i32 i64 u8 u16);
+mark!(Bits: i8 i16 i32 i64 u8 u16 bool);

@@ -16,6 +16,7 @@
 
 extern crate self as forge;
 
+mod close;
 mod macros;
 
 /// The axis algebra in full: lists, type functions, and the bounds that generic code states.
@@ -27,6 +28,8 @@ pub mod axes;
 pub mod dtype;
 mod dyn_tensor;
 mod error;
+#[cfg(feature = "ndarray")]
+mod interop;
 pub mod io;
 pub mod nn;
 mod ops;
@@ -44,12 +47,12 @@ pub use dtype::DType;
 pub use dyn_tensor::{DynAxis, DynTensor};
 pub use error::{Error, Result};
 pub use forge_axes::{
-    Axes, Axis, Concat, Distinct, Dot, Dyn, Has, Lacks, Minus, NoneIn, PermutationOf, Project, Remove, Replace, Resizable,
-    SizeArg, SubsetOf, Union,
+    Axes, Axis, Concat, Distinct, Dot, Dyn, Has, Lacks, Minus, NoneIn, PermutationOf, Project, Remove, Replace,
+    Resizable, SizeArg, SubsetOf, Union,
 };
 pub use forge_kernels::buffer as pool;
 pub use forge_kernels::{rng, team};
-pub use ops::{Arith, AxisNames, DynSoftmax, Masked, Normalize, Softmax};
+pub use ops::{Arith, AxisNames, DynSoftmax, Indices, Masked, Normalize, Over, OverTensors, Selected, Softmax, Step};
 pub use raw::reduce::{Norm, Standardize};
 pub use raw::rope::{Rope, RopeTable};
 pub use tensor::{IsScalar, Scalar, Tensor, backward_all};

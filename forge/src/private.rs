@@ -1,5 +1,6 @@
 //! What the macros expand to. Not part of the public interface: anything here may change in any version.
 
+pub use crate::close::{Comparable, assert_close};
 use crate::dtype::Dtype;
 use crate::error::{Error, raise};
 use crate::raw::{Names, RawTensor, contract};

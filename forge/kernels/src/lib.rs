@@ -6,17 +6,22 @@
 //! one thread and on eight.
 
 pub mod arith;
+pub mod assemble;
 pub mod attention;
 pub mod buffer;
 pub mod cast;
+pub mod clamp;
 pub mod compare;
 pub mod conv;
 mod disjoint;
+pub mod dropout;
 pub mod dtype;
 pub mod elementwise;
 pub mod fold;
 pub mod gated;
 pub mod gemm;
+pub mod index;
+pub mod integer;
 pub mod isa;
 pub mod lanes;
 pub mod layout;

@@ -4,7 +4,7 @@ use super::arith::subset;
 use crate::DynTensor;
 use crate::dtype::{Element, Float, Number};
 use crate::dyn_tensor::DynAxis;
-use crate::error::{Error, raise};
+use crate::error::Error;
 use crate::raw::{At, Names, RawTensor, compare as raw};
 use crate::tensor::{Tensor, at, names, wrap};
 use forge_axes::plan::PointwisePlan;
@@ -89,7 +89,7 @@ compare! {
 }
 
 macro_rules! logic {
-    ($($(#[$doc:meta])* $name:ident $op:ident $T:ident ($m:ident);)*) => {
+    ($($(#[$doc:meta])* $name:ident $op:ident;)*) => {
         impl<X: Axes, D: Element> Tensor<X, D> {
             $(
                 $(#[$doc])*
@@ -118,35 +118,15 @@ macro_rules! logic {
                 }
             )*
         }
-        $(
-            impl<X: Axes, R: Axes + SubsetOf<X>> std::ops::$T<&Tensor<R, bool>> for &Tensor<X, bool> {
-                type Output = Tensor<X, bool>;
-                #[track_caller]
-                fn $m(self, r: &Tensor<R, bool>) -> Tensor<X, bool> {
-                    self.$name(r)
-                }
-            }
-        )*
     };
 }
 logic! {
     /// Where both hold; on bools also `&a & &b`.
-    logical_and And BitAnd (bitand);
+    logical_and And;
     /// Where either holds; on bools also `&a | &b`.
-    logical_or Or BitOr (bitor);
+    logical_or Or;
     /// Where exactly one holds; on bools also `&a ^ &b`.
-    logical_xor Xor BitXor (bitxor);
-}
-
-impl<X: Axes> std::ops::Not for &Tensor<X, bool> {
-    type Output = Tensor<X, bool>;
-    #[track_caller]
-    fn not(self) -> Tensor<X, bool> {
-        match raw::logical_not(self.raw()) {
-            Ok(raw) => wrap(raw),
-            Err(e) => raise(e),
-        }
-    }
+    logical_xor Xor;
 }
 
 impl<X: Axes, D: Element> Tensor<X, D> {

@@ -1,8 +1,9 @@
 //! Constructors. `Tensor::<Batch>::zeros(3)` is f32, the default element type; `Tensor::<Batch, i64>::zeros(3)` says another.
 
 use crate::dtype::{Dtype, Element};
+use crate::dyn_tensor::{DynAxis, check_distinct, keys_of};
 use crate::error::Error;
-use crate::raw::RawTensor;
+use crate::raw::{RawTensor, by_dtype};
 use crate::tensor::{Tensor, sizes, wrap};
 use forge_axes::{Axes, Distinct};
 use forge_kernels::arith::Num;
@@ -122,6 +123,92 @@ where
 {
     fn from(a: [[D; N]; M]) -> Self {
         wrap(RawTensor::build(&[M, N], |out| out.copy_from_slice(a.as_flattened())))
+    }
+}
+
+impl<A, B, C, D: Element, const N: usize, const M: usize, const L: usize> From<[[[D; N]; M]; L]>
+    for Tensor<(A, B, C), D>
+where
+    A: forge_axes::Axis<Size = forge_axes::Dyn>,
+    B: forge_axes::Axis<Size = forge_axes::Dyn>,
+    C: forge_axes::Axis<Size = forge_axes::Dyn>,
+    (A, B, C): Axes + Distinct,
+{
+    fn from(a: [[[D; N]; M]; L]) -> Self {
+        wrap(RawTensor::build(&[L, M, N], |out| out.copy_from_slice(a.as_flattened().as_flattened())))
+    }
+}
+
+impl<X: Axes, D: Element> Tensor<X, D> {
+    /// The elements in row-major order as an array.
+    ///
+    /// ```
+    /// use forge::prelude::*;
+    /// axes! { In }
+    /// let [a, b] = Tensor::<In>::from([1., 2.]).to_array();
+    /// assert_eq!(a + b, 3.0);
+    /// ```
+    ///
+    /// # Errors
+    /// When there are not `N` elements.
+    #[fallible]
+    pub fn to_array<const N: usize>(&self) -> [D; N] {
+        self.to_vec().try_into().map_err(|_| Error::Length {
+            op: "to_array",
+            expected: self.len(),
+            found: N,
+            axes: self.axes_text(),
+        })
+    }
+}
+
+/// Run-time axes of a tensor to be made, one for each size.
+pub(crate) fn named(op: &'static str, axes: &[&str], shape: &[usize]) -> Result<Vec<DynAxis>, Error> {
+    let axes: Vec<DynAxis> = axes.iter().map(|&a| a.into()).collect();
+    if axes.len() > 8 {
+        return Err(Error::axes(op, format!("{} axes; a tensor may have at most 8", axes.len())));
+    }
+    check_distinct(op, &keys_of(&axes))?;
+    if axes.len() != shape.len() {
+        return Err(Error::axes(op, format!("{} axes need {0} sizes, not {}", axes.len(), shape.len())));
+    }
+    if shape.iter().try_fold(8usize, |n, &d| n.checked_mul(d)).is_none_or(|n| n > isize::MAX as usize / 2) {
+        return Err(Error::argument(op, format!("a tensor of shape {shape:?} exceeds the address space")));
+    }
+    Ok(axes)
+}
+
+impl crate::DynTensor {
+    /// Every element `value`.
+    ///
+    /// # Errors
+    /// When an axis is named twice, or there are not as many axes as sizes.
+    pub fn full<D: Element>(axes: &[&str], shape: &[usize], value: D) -> Result<Self, Error> {
+        let axes = named("full", axes, shape)?;
+        Ok(Self::new(RawTensor::full(shape, value), axes))
+    }
+
+    /// Every element 0 (`false`).
+    ///
+    /// # Errors
+    /// As [`Self::full`].
+    pub fn zeros(axes: &[&str], shape: &[usize], dtype: crate::DType) -> Result<Self, Error> {
+        let axes = named("zeros", axes, shape)?;
+        Ok(Self::new(by_dtype!(dtype, T => RawTensor::full(shape, T::default())), axes))
+    }
+
+    /// Every element 1 (`true`).
+    ///
+    /// # Errors
+    /// As [`Self::full`].
+    pub fn ones(axes: &[&str], shape: &[usize], dtype: crate::DType) -> Result<Self, Error> {
+        let axes = named("ones", axes, shape)?;
+        Ok(Self::new(crate::raw::cast::to(&RawTensor::full(shape, true), dtype)?, axes))
+    }
+
+    /// One number, without axes.
+    pub fn scalar<D: Element>(value: D) -> Self {
+        Self::new(RawTensor::full(&[], value), [])
     }
 }
 

@@ -9,8 +9,8 @@ use crate::raw::shape as raw;
 use crate::tensor::{Tensor, at, position, sizes, wrap};
 use forge_axes::plan::{self, MergePlan, NONE};
 use forge_axes::{
-    Axes, Axis, Concat, DiagonalOf, Distinct, FactorsOf, FirstAxis, Has, InsertFront, Lacks, Merge, Minus,
-    PermutationOf, Push, Remove, Replace, Resizable, RoomFor, SameSize, SizeArg, SubsetOf, list_ops,
+    Axes, Axis, DiagonalOf, Distinct, FactorsOf, FirstAxis, Has, InsertFront, Lacks, Merge, Minus, PermutationOf, Push,
+    Remove, Replace, Resizable, RoomFor, SameSize, SizeArg, SubsetOf, list_ops,
 };
 use forge_macros::fallible;
 use std::ops::Range;
@@ -231,49 +231,21 @@ impl<X: Axes, D: Dtype> Tensor<X, D> {
         let _ = into;
         wrap(raw::reshape(self.raw(), &[self.len()]).expect("one axis holds any number of elements"))
     }
-
-    /// Runs `f`, written for the axes `Y` alone, over all other axes of `self`: `f` sees them as the one axis
-    /// [`Rest`](crate::axes::Rest).
-    ///
-    /// ```
-    /// use forge::prelude::*;
-    /// use forge::axes::{Batch, Head, Rest, Seq};
-    /// fn centred<X: Axes>(x: &Tensor<X>) -> Tensor<X>
-    /// where
-    ///     Seq: SubsetOf<X>,
-    /// {
-    ///     x.over::<Seq>(|x: &Tensor<(Rest, Seq)>| x - &x.mean(Seq))
-    /// }
-    /// let y = centred(&Tensor::<(Batch, Seq, Head)>::ones((2, 3, 4)));
-    /// assert_eq!(y.sum_all().item(), 0.0);
-    /// ```
-    #[must_use]
-    pub fn over<Y: Axes>(
-        &self,
-        f: impl FnOnce(&Tensor<Concat<crate::axes::Rest, Y>, D>) -> Tensor<Concat<crate::axes::Rest, Y>, D>,
-    ) -> Self
-    where
-        Y: SubsetOf<X> + Distinct + Lacks<crate::axes::Rest>,
-    {
-        let order = const { &plan::front(X::KEYS, Y::KEYS) };
-        let k = X::RANK - Y::RANK;
-        let x = raw::permute(self.raw(), &order[..X::RANK]);
-        let outer: Vec<usize> = x.shape()[..k].to_vec();
-        let folded = raw::fold_front(&x, k);
-        let y = f(&wrap(folded));
-        let y = raw::unfold_front(y.raw(), &outer);
-        wrap(raw::permute(&y, &plan::inverse(order)[..X::RANK]))
-    }
 }
 
 fn merged(x: &crate::raw::RawTensor, p: &MergePlan, n: usize) -> crate::raw::RawTensor {
     raw::merge(x, &p.order[..x.rank()], p.at as usize, n)
 }
 
-pub(super) fn check_fixed<A: Axis>(op: &'static str, n: usize) -> Result<(), Error> {
-    match A::KEY.fixed {
+pub(crate) fn check_fixed<A: Axis>(op: &'static str, n: usize) -> Result<(), Error> {
+    check_size(op, &A::KEY, n)
+}
+
+/// The error when an axis of fixed size would have another.
+pub(crate) fn check_size(op: &'static str, key: &forge_axes::Key, n: usize) -> Result<(), Error> {
+    match key.fixed {
         Some(f) if f != n => {
-            Err(Error::argument(op, format!("axis `{}` has the fixed size {f}, but this one has {n}", A::KEY.name)))
+            Err(Error::argument(op, format!("axis `{}` has the fixed size {f}, but this one has {n}", key.name)))
         }
         _ => Ok(()),
     }

@@ -10,11 +10,16 @@ use forge_kernels::buffer::Buffer;
 use forge_kernels::{DType, Element, Layout, Strided, elementwise};
 
 pub mod arith;
+pub mod assemble;
 pub mod cast;
+pub mod clamp;
 pub mod compare;
 pub mod contract;
+pub mod dropout;
 pub(crate) mod fused;
 pub mod gated;
+pub mod index;
+pub mod integer;
 pub mod norm;
 pub mod reduce;
 pub mod rope;

@@ -3,6 +3,7 @@
 use super::{At, RawTensor, by_dtype, reduce};
 use crate::autograd::{record, tracks};
 use crate::error::{Error, Result, axes_text};
+use forge_axes::Key;
 use forge_axes::plan::NONE;
 use forge_kernels::{Layout, MAX_RANK, elementwise};
 
@@ -31,6 +32,20 @@ pub(crate) fn broadcast_view(b: &RawTensor, layout: Layout, map: &[u8]) -> RawTe
     kept[..map.len()].copy_from_slice(map);
     let (n, rank) = (map.len(), b.rank());
     record(out, [b], move |p| Ok([Some(sum_to(p.grad, &kept[..n], rank)?)]))
+}
+
+/// `x` over the axes `keys` of sizes `sizes`: axis `i` is axis `map[i]` of `x`, or repeats it where that is `NONE`.
+pub fn broadcast(op: &'static str, x: &RawTensor, sizes: &[usize], map: &[u8], keys: &[Key]) -> Result<RawTensor> {
+    let mut strides = [0; MAX_RANK];
+    for (i, &m) in map.iter().enumerate().filter(|(_, m)| **m != NONE) {
+        let n = x.shape()[m as usize];
+        if n != sizes[i] {
+            let what = format!("axis `{}` has size {n}, not {}, and size 1 does not stretch", keys[i].name, sizes[i]);
+            return Err(Error::argument(op, what));
+        }
+        strides[i] = x.layout.strides()[m as usize];
+    }
+    Ok(broadcast_view(x, Layout::new(sizes, &strides[..map.len()]), map))
 }
 
 /// Undoes [`broadcast_view`] for a gradient: sums over the repeated axes and restores the order of the others.
@@ -125,7 +140,7 @@ pub fn split(x: &RawTensor, at: At, sizes: &[usize]) -> Result<RawTensor> {
 }
 
 /// `n` adjacent axes from `axis` joined into one; a view when their strides chain.
-fn join(x: &RawTensor, axis: usize, n: usize) -> RawTensor {
+pub(crate) fn join(x: &RawTensor, axis: usize, n: usize) -> RawTensor {
     let (shape, strides) = (x.shape(), x.layout.strides());
     let parts = axis..axis + n;
     let size: usize = shape[parts.clone()].iter().product();
@@ -284,6 +299,11 @@ pub fn flip(x: &RawTensor, axis: usize) -> RawTensor {
 #[must_use]
 pub fn diagonal(x: &RawTensor, a: usize, b: usize) -> RawTensor {
     cut(x, Cut::Diagonal { a, b })
+}
+
+/// Zeros of `shape` with `x` where the positions on axes `a` and `b` agree; the last axis of `x` is theirs.
+pub(crate) fn on_diagonal(x: &RawTensor, shape: &[usize], a: usize, b: usize) -> RawTensor {
+    uncut(x, shape, Cut::Diagonal { a, b })
 }
 
 /// `x` over the axes of an outer operation: axis `i` is axis `map[i]` of `x`, or, where that is `NONE`, repeats it with

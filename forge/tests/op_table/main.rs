@@ -18,9 +18,11 @@ mod naive;
 mod source;
 
 mod arith;
+mod assemble;
 mod compare;
 mod contract;
 mod gated;
+mod index;
 mod norm;
 mod reduce;
 mod rope;
@@ -85,15 +87,16 @@ pub struct Exempt(pub &'static str, pub &'static str);
 pub fn cases() -> Vec<Case> {
     [
         arith::cases(),
+        assemble::cases(),
         compare::cases(),
         contract::cases(),
-        reduce::cases(),
-        scan::cases(),
-        select::cases(),
         gated::cases(),
+        index::cases(),
         norm::cases(),
         reduce::cases(),
         rope::cases(),
+        scan::cases(),
+        select::cases(),
         shape::cases(),
         softmax::cases(),
         unary::cases(),
@@ -105,5 +108,5 @@ pub fn cases() -> Vec<Case> {
 
 /// Every exemption.
 pub fn exempt() -> Vec<Exempt> {
-    [select::exempt(), shape::exempt()].into_iter().flatten().collect()
+    [assemble::exempt(), select::exempt(), shape::exempt()].into_iter().flatten().collect()
 }

@@ -202,7 +202,6 @@ pub fn cases() -> Vec<Case> {
 
 pub fn exempt() -> Vec<Exempt> {
     vec![
-        Exempt("over", "runs the caller's code between a fold and an unfold, both of which are cases; tests/over.rs"),
         Exempt("to", "casts are exact maps between dtypes; tests/cast.rs"),
         Exempt("zeros_like", "a constructor; tests/construct.rs"),
         Exempt("full_like", "a constructor; tests/construct.rs"),

@@ -19,20 +19,21 @@ fn methods(file: &str, ty: &str) -> BTreeSet<String> {
                     }
                 }
             }
-            // A table of operations: `name [try_name] [outer_name] [(parameter)] Kernel;` The table's macro makes both
-            // the typed and the erased form.
+            // A table of operations: `/// doc` and `name [try_name] [outer_name] [(parameter)] Kernel;` The table's macro
+            // makes both the typed and the erased form. Other macros have no documentation inside.
             syn::Item::Macro(m) if m.ident.is_none() => {
-                let mut entry_open = true;
+                let mut entry_open = false;
                 for t in m.mac.tokens.clone() {
                     match t {
                         proc_macro2::TokenTree::Ident(id) => {
                             let name = id.to_string();
                             let lower = name.starts_with(|c: char| c.is_lowercase());
-                            if lower && entry_open && !name.starts_with("try_") && !is_type(&name) {
+                            if lower && entry_open && !name.starts_with("try_") {
                                 found.insert(name);
                             }
                         }
-                        proc_macro2::TokenTree::Punct(p) if p.as_char() == ';' => entry_open = true,
+                        proc_macro2::TokenTree::Punct(p) if p.as_char() == '#' => entry_open = true,
+                        proc_macro2::TokenTree::Punct(p) if p.as_char() == ';' => entry_open = false,
                         _ => {}
                     }
                 }
@@ -41,12 +42,6 @@ fn methods(file: &str, ty: &str) -> BTreeSet<String> {
         }
     }
     found
-}
-
-/// Tables of element types name no operation.
-fn is_type(name: &str) -> bool {
-    ["f32", "f64", "f16", "bf16", "bool"].contains(&name)
-        || name.strip_prefix(['i', 'u']).is_some_and(|n| n.parse::<u32>().is_ok())
 }
 
 fn self_name(ty: &syn::Type) -> String {
