@@ -52,7 +52,10 @@ pub use forge_axes::{
 };
 pub use forge_kernels::buffer as pool;
 pub use forge_kernels::{rng, team};
-pub use ops::{Arith, AxisNames, DynSoftmax, Indices, Masked, Normalize, Over, OverTensors, Selected, Softmax, Step};
+pub use ops::{
+    Arith, AxisNames, CausalConv1d, Conv1d, Conv2d, ConvOf, ConvTranspose1d, DynSoftmax, Indices, Masked, Normalize,
+    Over, OverTensors, Pair, Pool2d, Selected, Softmax, Step, Unfold,
+};
 pub use raw::reduce::{Norm, Standardize};
 pub use raw::rope::{Rope, RopeTable};
 pub use tensor::{IsScalar, Scalar, Tensor, backward_all};

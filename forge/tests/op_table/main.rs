@@ -21,6 +21,7 @@ mod arith;
 mod assemble;
 mod compare;
 mod contract;
+mod conv;
 mod gated;
 mod index;
 mod norm;
@@ -90,6 +91,7 @@ pub fn cases() -> Vec<Case> {
         assemble::cases(),
         compare::cases(),
         contract::cases(),
+        conv::cases(),
         gated::cases(),
         index::cases(),
         norm::cases(),
