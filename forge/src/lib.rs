@@ -38,6 +38,11 @@ mod print;
 pub mod raw;
 mod tensor;
 
+/// How the losses of single elements or rows become the result: the last argument of every loss.
+pub mod loss {
+    pub use crate::ops::{Each, Mean, Reduce, Reduction, Sum};
+}
+
 #[doc(hidden)]
 pub mod private;
 #[doc(hidden)]
@@ -53,9 +58,11 @@ pub use forge_axes::{
 pub use forge_kernels::buffer as pool;
 pub use forge_kernels::{rng, team};
 pub use ops::{
-    Arith, AxisNames, CausalConv1d, Conv1d, Conv2d, ConvOf, ConvTranspose1d, DynSoftmax, Indices, Masked, Normalize,
-    Over, OverTensors, Pair, Pool2d, Selected, Softmax, Step, Unfold,
+    Arith, Attention, AxisNames, CausalConv1d, Conv1d, Conv2d, ConvOf, ConvTranspose1d, CrossEntropy, Distill,
+    DynAttention, DynDistill, DynSoftmax, Indices, Masked, Normalize, Over, OverTensors, Pair, Pool2d, Selected,
+    Softmax, Step, Unfold,
 };
+pub use raw::attention::Span;
 pub use raw::reduce::{Norm, Standardize};
 pub use raw::rope::{Rope, RopeTable};
 pub use tensor::{IsScalar, Scalar, Tensor, backward_all};

@@ -3,6 +3,7 @@
 
 mod arith;
 mod assemble;
+mod attention;
 mod broadcast;
 mod clamp;
 mod compare;
@@ -16,6 +17,8 @@ mod fold;
 mod gated;
 mod index;
 mod integer;
+mod linear_loss;
+mod loss;
 mod norm;
 mod over;
 mod pool;
@@ -30,6 +33,7 @@ mod softmax;
 mod unary;
 
 pub use arith::Arith;
+pub use attention::{Attention, DynAttention};
 #[cfg(feature = "ndarray")]
 pub(crate) use construct::named;
 pub use conv_transpose::ConvTranspose1d;
@@ -37,6 +41,8 @@ pub use conv1d::{CausalConv1d, Conv1d, ConvOf};
 pub use conv2d::{Conv2d, Pair};
 pub use fold::Unfold;
 pub use index::{Indices, Selected};
+pub use linear_loss::{Distill, DynDistill};
+pub use loss::{CrossEntropy, Each, Mean, Reduce, Reduction, Sum};
 pub use norm::Normalize;
 pub use over::{Over, OverTensors};
 pub use pool::Pool2d;

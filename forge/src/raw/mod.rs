@@ -11,6 +11,7 @@ use forge_kernels::{DType, Element, Layout, Strided, elementwise};
 
 pub mod arith;
 pub mod assemble;
+pub mod attention;
 pub mod cast;
 pub mod clamp;
 pub mod compare;
@@ -22,6 +23,8 @@ pub(crate) mod fused;
 pub mod gated;
 pub mod index;
 pub mod integer;
+pub mod linear_loss;
+pub mod loss;
 pub mod norm;
 pub mod pool;
 pub mod reduce;

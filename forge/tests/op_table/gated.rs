@@ -10,7 +10,8 @@ fn sigmoid(x: f64) -> f64 {
 }
 
 fn gelu(x: f64) -> f64 {
-    0.5 * x * (1.0 + (0.797_884_560_8 * (x + 0.044715 * x * x * x)).tanh())
+    // (1 + tanh u) / 2 is sigmoid(2 u), without cancellation.
+    x * sigmoid(2.0 * 0.797_884_560_8 * (x + 0.044715 * x * x * x))
 }
 
 fn gated(g: &mut Gen, run: fn(&DynTensor, &DynTensor) -> Result<DynTensor, Error>, f: fn(f64, f64) -> f64) -> Sample {

@@ -19,11 +19,13 @@ mod source;
 
 mod arith;
 mod assemble;
+mod attention;
 mod compare;
 mod contract;
 mod conv;
 mod gated;
 mod index;
+mod loss;
 mod norm;
 mod reduce;
 mod rope;
@@ -89,11 +91,13 @@ pub fn cases() -> Vec<Case> {
     [
         arith::cases(),
         assemble::cases(),
+        attention::cases(),
         compare::cases(),
         contract::cases(),
         conv::cases(),
         gated::cases(),
         index::cases(),
+        loss::cases(),
         norm::cases(),
         reduce::cases(),
         rope::cases(),
