@@ -56,5 +56,7 @@ crate::axes! {
     /// Positions picked by a gather.
     pub Pick,
     /// The four gates of an LSTM, in the order input, forget, cell, output.
-    pub Gate,
+    pub Gate = 4,
+    /// Hidden features as the step before gave them: what a recurrent layer takes in beside its input.
+    pub Recurrent,
 }

@@ -1,9 +1,10 @@
 //! How parameters start.
 
-use crate::dtype::Differentiable;
+use crate::DType;
 use crate::error::Result;
 use crate::raw::{RawTensor, by_float};
 use crate::tensor::{Tensor, sizes, wrap};
+use crate::dtype::Differentiable;
 use forge_axes::{Axes, Distinct};
 use forge_kernels::rng::Key;
 
@@ -19,4 +20,13 @@ pub(crate) fn kaiming_uniform<X: Axes + Distinct, D: Differentiable>(
     Ok(wrap(by_float!("kaiming_uniform", D::DTYPE, T => {
         RawTensor::build(&shape[..rank], |out: &mut [T]| key.fill_uniform(0, out, -bound as T, bound as T))
     })))
+}
+
+/// Every element `value`.
+pub(crate) fn filled<X: Axes, D: Differentiable>(dims: X::Dims, value: f64) -> Tensor<X, D> {
+    let (shape, rank) = sizes::<X>(dims);
+    wrap(match D::DTYPE {
+        DType::F64 => RawTensor::full(&shape[..rank], value),
+        _ => RawTensor::full(&shape[..rank], value as f32),
+    })
 }

@@ -1,5 +1,6 @@
 //! [`Linear`]: an affine map from one axis to another.
 
+use super::debug::debug_layer;
 use super::init::kaiming_uniform;
 use super::module::{Module, Path, Visitor, VisitorMut};
 use super::param::Param;
@@ -24,13 +25,15 @@ use forge_macros::fallible;
 /// let y: Tensor<(Batch, Seq, Out)> = layer.forward(&Tensor::<(Batch, Seq, In)>::ones((2, 5, 4)));
 /// assert_eq!(y.shape(), [2, 5, 3]);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Linear<I: Axis, O: Axis, D: Differentiable = f32> {
     /// The matrix.
     pub weight: Param<(I, O), D>,
     /// What is added to each output, if anything.
     pub bias: Option<Param<O, D>>,
 }
+
+debug_layer!(Linear<I: Axis, O: Axis, D: Differentiable>);
 
 impl<I: Axis, O: Axis, D: Differentiable> Linear<I, O, D>
 where

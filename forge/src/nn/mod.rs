@@ -3,6 +3,19 @@
 //! A model is a struct of layers with `#[derive(Module)]`; its parameters are found by the names of its fields
 //! (`layers.3.attn.q`), and state dicts, optimizer groups and freezing address them so.
 //!
+//! | layer | along which axes | names of its parameters |
+//! |---|---|---|
+//! | [`Linear`] | from one to another | `weight`, `bias` |
+//! | [`Embedding`] | ids become vectors along one | `weight` |
+//! | [`LayerNorm`], [`RmsNorm`] | one | `weight`, `bias` |
+//! | [`GroupNorm`] | channels and space | `weight`, `bias` |
+//! | [`Mlp`] | one, through a wider one | `up`, `gate`, `down`: each a `Linear` |
+//! | [`Attention`] | positions and features | `q`, `k`, `v`, `out`, `bias.q` .. |
+//! | [`Lstm`] | time, and from one to another | `weight_ih`, `weight_hh`, `bias` |
+//! | [`Dropout`] | none | |
+//!
+//! All other axes of the input, in any order, are examples: a layer is applied to each.
+//!
 //! ```
 //! use forge::prelude::*;
 //! use forge::nn::{Linear, Module};
@@ -32,18 +45,36 @@
 //! # Ok::<(), forge::Error>(())
 //! ```
 
+mod attention;
 mod cx;
+mod debug;
+mod dropout;
+mod embedding;
+mod group_norm;
 mod init;
+mod layer_norm;
 mod linear;
+mod lstm;
+mod mlp;
 mod module;
 mod param;
 mod pattern;
+mod project;
+mod rms_norm;
 mod state;
 
+pub use attention::{Attention, AttentionBias, Heads};
 pub use cx::{Cx, Mode, Probe};
+pub use dropout::Dropout;
+pub use embedding::Embedding;
 pub use forge_macros::Module;
+pub use group_norm::GroupNorm;
+pub use layer_norm::LayerNorm;
 pub use linear::Linear;
+pub use lstm::{Lstm, LstmState};
+pub use mlp::{Activation, Mlp};
 pub use module::{Entry, EntryMut, Module, Path, Scope, Visitor, VisitorMut};
 pub use param::Param;
 pub use pattern::Pattern;
+pub use rms_norm::RmsNorm;
 pub use state::{Mismatch, Partial, StateDict, StateError};

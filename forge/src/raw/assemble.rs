@@ -1,5 +1,6 @@
 //! Tensors made of others: joined, repeated, rolled, padded, with parts replaced.
 
+pub use super::unbind::unbind;
 use super::{At, Names, RawTensor, by_dtype, cast, reduce, shape};
 use crate::autograd::{record, record_many, tracks};
 use crate::error::{Error, Result, axes_text};
@@ -90,11 +91,6 @@ pub fn stack(parts: &[&RawTensor], keys: &[Key]) -> Result<RawTensor> {
     }
     let wide: Vec<RawTensor> = parts.iter().map(|p| shape::insert(p, 0)).collect();
     concat("stack", &wide.iter().collect::<Vec<_>>(), At { axis: 0, keys: &[] })
-}
-
-/// Every position of an axis as a tensor of its own, without it.
-pub fn unbind(x: &RawTensor, at: At) -> Result<Vec<RawTensor>> {
-    (0..x.shape()[at.axis]).map(|i| shape::select(x, at, i as isize)).collect()
 }
 
 /// The whole axis `n` times over.

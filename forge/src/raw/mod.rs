@@ -34,6 +34,7 @@ pub mod select;
 pub mod shape;
 pub mod softmax;
 pub mod unary;
+mod unbind;
 
 /// A tensor without axis names: what every typed and erased tensor holds.
 #[derive(Clone)]
