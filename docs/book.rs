@@ -15,6 +15,7 @@ chapters! {
     axes "src/axes.md";
     tensors "src/tensors.md";
     autograd "src/autograd.md";
+    training "src/training.md";
     amp "src/amp.md";
     semantics "src/semantics.md";
     determinism "src/determinism.md";

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release --example 09_modules`
 
-use forge::nn::{Cx, Dropout, Linear, LayerNorm, Module, Param};
+use forge::nn::{Cx, Dropout, LayerNorm, Linear, Module, Param};
 use forge::prelude::*;
 use forge::rng::Key;
 

@@ -1,8 +1,8 @@
 //! [`Attention`]: the attention block of a transformer.
 
-use super::init::{filled, kaiming_uniform};
 use super::Module;
 use super::debug::debug_layer;
+use super::init::{filled, kaiming_uniform};
 use super::param::Param;
 use crate::axes::{Group, Head, HeadDim, Key, KvHead, Model, Rest, Seq};
 use crate::dtype::Differentiable;
@@ -191,7 +191,9 @@ impl<M: Axis, D: Differentiable> Attention<M, D> {
             return Err(names.mismatch("attention", (x.raw(), at), (self.q.raw(), 0)));
         }
         let table = self.rope.as_ref().map(|r| r.table(0..x.size(seq) as i64));
-        if let Some(t) = &table && t.dims() > self.q.shape()[2] {
+        if let Some(t) = &table
+            && t.dims() > self.q.shape()[2]
+        {
             let what = format!("the rotary embedding turns {} features, a head has {}", t.dims(), self.q.shape()[2]);
             return Err(Error::argument("attention", what));
         }
@@ -199,7 +201,11 @@ impl<M: Axis, D: Differentiable> Attention<M, D> {
     }
 
     /// The block under the shared vocabulary's names. All sizes are known to fit.
-    fn attend(&self, x: &Tensor<(Rest, Seq, Model), D>, table: Option<&crate::RopeTable>) -> Result<Tensor<(Rest, Seq, Model), D>> {
+    fn attend(
+        &self,
+        x: &Tensor<(Rest, Seq, Model), D>,
+        table: Option<&crate::RopeTable>,
+    ) -> Result<Tensor<(Rest, Seq, Model), D>> {
         let Heads { query, kv, dim } = self.heads();
         let mut q = x.try_dot(&called::<(Model, Head, HeadDim), _, _>(&self.q), Model)?;
         let mut k = x.try_dot(&called::<(Model, KvHead, HeadDim), _, _>(&self.k), Model)?.rename(Seq, Key);

@@ -1,7 +1,7 @@
 //! [`Dropout`]: noise against overfitting.
 
-use super::cx::Cx;
 use super::Module;
+use super::cx::Cx;
 use crate::dtype::Float;
 use crate::error::Error;
 use crate::tensor::Tensor;

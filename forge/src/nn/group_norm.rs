@@ -1,8 +1,8 @@
 //! [`GroupNorm`]: mean 0 and variance 1 over groups of channels.
 
-use super::init::filled;
 use super::Module;
 use super::debug::debug_layer;
+use super::init::filled;
 use super::param::Param;
 use crate::dtype::Differentiable;
 use crate::error::Error;

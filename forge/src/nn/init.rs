@@ -1,10 +1,10 @@
 //! How parameters start.
 
 use crate::DType;
+use crate::dtype::Differentiable;
 use crate::error::Result;
 use crate::raw::{RawTensor, by_float};
 use crate::tensor::{Tensor, sizes, wrap};
-use crate::dtype::Differentiable;
 use forge_axes::{Axes, Distinct};
 use forge_kernels::rng::Key;
 

@@ -1,8 +1,8 @@
 //! [`LayerNorm`]: mean 0 and variance 1 along an axis.
 
-use super::init::filled;
 use super::Module;
 use super::debug::debug_layer;
+use super::init::filled;
 use super::param::Param;
 use crate::Normalize;
 use crate::dtype::Differentiable;

@@ -1,8 +1,8 @@
 //! [`Mlp`]: the feed-forward block of a transformer.
 
-use super::linear::Linear;
 use super::Module;
 use super::debug::debug_layer;
+use super::linear::Linear;
 use super::project::project;
 use crate::dtype::Differentiable;
 use crate::raw::{Names, gated, unary};
@@ -102,15 +102,15 @@ impl<M: Axis, F: Axis, D: Differentiable> Mlp<M, F, D> {
     where
         Remove<X, M>: Lacks<F>,
     {
-        let widen = |l: &Linear<M, F, D>| {
-            project::<X, (M, F), F, Replace<X, M, F>, D>(x, &l.weight, l.bias.as_ref(), "mlp")
-        };
+        let widen =
+            |l: &Linear<M, F, D>| project::<X, (M, F), F, Replace<X, M, F>, D>(x, &l.weight, l.bias.as_ref(), "mlp");
         let up = widen(&self.up)?.into_raw();
         let gate = self.gate.as_ref().map(widen).transpose()?;
         let plain = |op| unary::unary_owned(op, up.clone(), 0.0, "mlp");
         let gated = |op| {
             let keys = <Replace<X, M, F> as Axes>::KEYS;
-            let plan = const { &PointwisePlan::new(<Replace<X, M, F> as Axes>::KEYS, <Replace<X, M, F> as Axes>::KEYS) };
+            let plan =
+                const { &PointwisePlan::new(<Replace<X, M, F> as Axes>::KEYS, <Replace<X, M, F> as Axes>::KEYS) };
             let gate = gate.as_ref().expect("a gated activation has a gate");
             gated::gated(op, &up, gate.raw(), plan, Names { lhs: keys, rhs: keys }, "mlp")
         };

@@ -27,7 +27,8 @@ pub fn unbind(x: &RawTensor, at: At) -> Result<Vec<RawTensor>> {
             drop(slots);
             // A part that the loss does not depend on.
             let zeros = by_dtype!(dtype, T => RawTensor::full::<T>(&size, T::default()));
-            let grads: Vec<&RawTensor> = grads.iter().map(|g: &Option<RawTensor>| g.as_ref().unwrap_or(&zeros)).collect();
+            let grads: Vec<&RawTensor> =
+                grads.iter().map(|g: &Option<RawTensor>| g.as_ref().unwrap_or(&zeros)).collect();
             let g = assemble::stack(&grads, &[])?;
             let order: Vec<u8> = (1..=axis).chain([0]).chain(axis + 1..g.rank()).map(|a| a as u8).collect();
             Ok([Some(shape::permute(&g, &order))])

@@ -8,7 +8,12 @@ use forge::prelude::*;
 use forge::rng::Key;
 
 /// Attention in plain loops over one sequence `x[Seq, Model]`.
-fn plain_attention(a: &Attention<Model, f64>, x: &Tensor<(Seq, Model), f64>, sees: impl Fn(usize, usize) -> bool, rope: bool) -> Vec<f64> {
+fn plain_attention(
+    a: &Attention<Model, f64>,
+    x: &Tensor<(Seq, Model), f64>,
+    sees: impl Fn(usize, usize) -> bool,
+    rope: bool,
+) -> Vec<f64> {
     let Heads { query, kv, dim } = a.heads();
     let (n, m) = (x.size(Seq), x.size(Model));
     let bias = a.bias.as_ref().unwrap();

@@ -55,7 +55,11 @@ fn check_gradients<M: Module>(m: &mut M, loss: impl Fn(&M) -> Scalar<f64>) {
         for k in 0..5 {
             let i = k * 7919 % values.len();
             let slope = (at(i, 1e-5) - at(i, -1e-5)) / 2e-5;
-            assert!((slope - g[i]).abs() <= 1e-6 * (1.0 + slope.abs()), "`{name}`[{i}]: {} is not the slope {slope}", g[i]);
+            assert!(
+                (slope - g[i]).abs() <= 1e-6 * (1.0 + slope.abs()),
+                "`{name}`[{i}]: {} is not the slope {slope}",
+                g[i]
+            );
         }
         m.load_state_dict_partial(&[(name.clone(), old)].into()).unwrap();
     }

@@ -10,9 +10,14 @@ use forge::rng::Key;
 fn mlp() {
     let x = noise::<(Batch, Model, Seq)>((2, 4, 3), 2);
     let lin = |x: &Tensor<(Batch, Model, Seq), f64>, l: &Linear<Model, Ffn, f64>| l.forward(x); // (Batch, Seq, Ffn)
-    for activation in
-        [Activation::Relu, Activation::Gelu, Activation::GeluErf, Activation::Silu, Activation::Swiglu, Activation::Geglu]
-    {
+    for activation in [
+        Activation::Relu,
+        Activation::Gelu,
+        Activation::GeluErf,
+        Activation::Silu,
+        Activation::Swiglu,
+        Activation::Geglu,
+    ] {
         let mut block = Mlp::<Model, Ffn, f64>::with_bias((4, 6), activation, Key::new(9));
         let y = block.forward(&x);
         let up = lin(&x, &block.up);

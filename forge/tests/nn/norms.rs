@@ -47,13 +47,18 @@ fn group_norm() {
     let y = norm.forward(&x);
     for b in 0..2 {
         for g in 0..3 {
-            let part = |x: &Tensor<(Batch, Time, Channel), f64>| x.select(Batch, b).narrow(Channel, 2 * g..2 * g + 2).to_vec();
+            let part =
+                |x: &Tensor<(Batch, Time, Channel), f64>| x.select(Batch, b).narrow(Channel, 2 * g..2 * g + 2).to_vec();
             let v = part(&x);
             let mean = v.iter().sum::<f64>() / 6.0;
             let var = v.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / 6.0;
             let (w, c) = (norm.weight.to_vec(), norm.bias.to_vec());
             let channel = |i: usize| 2 * g + i % 2;
-            let want: Vec<f64> = v.iter().enumerate().map(|(i, v)| (v - mean) / (var + 1e-5).sqrt() * w[channel(i)] + c[channel(i)]).collect();
+            let want: Vec<f64> = v
+                .iter()
+                .enumerate()
+                .map(|(i, v)| (v - mean) / (var + 1e-5).sqrt() * w[channel(i)] + c[channel(i)])
+                .collect();
             close(&part(&y), &want, 1e-12);
         }
     }
