@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release --example 01_axes`
 
+#![allow(clippy::print_stdout, reason = "an example shows its results")]
+
 use forge::prelude::*;
 
 axes! {

@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release --example 02_broadcasting`
 
+#![allow(clippy::print_stdout, reason = "an example shows its results")]
+
 use forge::prelude::*;
 
 axes! { Batch, In, Row, Col }

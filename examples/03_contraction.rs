@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release --example 03_contraction`
 
+#![allow(clippy::print_stdout, reason = "an example shows its results")]
+
 use forge::prelude::*;
 
 axes! { Batch, Head, Seq, Key, Dim, In, Out, Rank }

@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release --example 04_rearrange`
 
+#![allow(clippy::print_stdout, reason = "an example shows its results")]
+
 use forge::prelude::*;
 
 axes! { Batch, Seq, Model, Head, Dim, Height, Width, Channel, PatchRow, PatchCol, Row, Col, Patch, Pixel }

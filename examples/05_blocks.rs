@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release --example 05_blocks`
 
+#![allow(clippy::print_stdout, reason = "an example shows its results")]
+
 use forge::axes::Rest;
 use forge::prelude::*;
 

@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release --example 06_gradients`
 
+#![allow(clippy::print_stdout, reason = "an example shows its results")]
+
 use forge::prelude::*;
 
 axes! { Point, Hidden }

@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release --example 07_recompute`
 
+#![allow(clippy::print_stdout, reason = "an example shows its results")]
+
 use forge::autograd::{checkpoint, custom_vjp};
 use forge::prelude::*;
 

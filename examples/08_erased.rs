@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release --example 08_erased`
 
+#![allow(clippy::print_stdout, reason = "an example shows its results")]
+
 use forge::prelude::*;
 
 axes! { Batch, In }

@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release --example 09_modules`
 
+#![allow(clippy::print_stdout, reason = "an example shows its results")]
+
 use forge::nn::{Cx, Dropout, LayerNorm, Linear, Module, Param};
 use forge::prelude::*;
 use forge::rng::Key;

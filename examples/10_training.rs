@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release --example 10_training`
 
+#![allow(clippy::print_stdout, reason = "an example shows its results")]
+
 use forge::axes::{Batch, Ffn, Model, Seq, Vocab};
 use forge::nn::{Activation, Attention, Embedding, Heads, LayerNorm, Linear, Mlp, Module, Param};
 use forge::optim::{AdamW, Schedule, clip_global_norm};

@@ -148,7 +148,7 @@ fn killed_at_every_step_of_a_save() {
         let step = survivor(&f.0, &mut reference);
         assert!(step <= before + 3, "at most the saves before the kill");
         let left = std::fs::read_dir(&f.0).map(|d| d.count()).unwrap_or(0);
-        assert!(left <= 2, "at most one generation and what the kill left: {left}");
+        assert!(left <= 3, "a generation, and what two kills in a row can leave: {left}");
     }
     assert!(reference.state.step >= SAVE_STEPS as u64);
 }

@@ -225,7 +225,7 @@ fn a_mismatch_panics_at_the_callers_line_with_names() {
         *seen.lock().unwrap() = info.location().map(|l| (l.file().to_owned(), l.line()));
     }));
     let line = line!() + 1;
-    let e = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| x.dot(&w, B))).err().expect("sizes differ");
+    let e = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| x.dot(&w, B))).expect_err("sizes differ");
     let _ = std::panic::take_hook();
     assert_eq!(e.downcast_ref::<String>().unwrap(), "dot: axis `B` has size 3 in (A 2, B 3) but 4 in (B 4, C 5)");
     let (file, at) = location.lock().unwrap().clone().unwrap();

@@ -27,7 +27,7 @@ fn nan_is_unlike_everything() {
         assert_eq!(equal.to_vec(), [true, false, false]);
     }
     // NaN is not 0, so it holds.
-    assert_eq!(x.any(A).item(), true);
+    assert!(x.any(A).item());
     assert_eq!(row(&[0.0, NAN]).logical_not().to_vec(), [true, false]);
 }
 

@@ -283,7 +283,7 @@ pub fn check_weights<T: Real>(
     replacement: bool,
 ) -> Result<(), (usize, BadWeights)> {
     let mut scratch = vec![T::ZERO; n];
-    let rows = if n == 0 { 0 } else { w.len() / n };
+    let rows = w.len().checked_div(n).unwrap_or(0);
     for r in 0..rows {
         let row = w.block(r * n, n, &mut scratch);
         if row.iter().any(|&x| !x.is_finite() || x < T::ZERO) {

@@ -51,7 +51,7 @@ impl<C: Axis, S: Axes + Lacks<C>, D: Differentiable> GroupNorm<C, S, D> {
     #[fallible]
     pub fn new(size: SizeArg<C>, groups: usize) -> Self {
         let n = sizes::<C>(size).0[0];
-        if groups == 0 || n % groups != 0 {
+        if groups == 0 || !n.is_multiple_of(groups) {
             let what = format!("the {n} positions of axis `{}` do not make {groups} equal groups", C::KEY.name);
             return Err(Error::argument("GroupNorm", what));
         }

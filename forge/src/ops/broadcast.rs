@@ -86,7 +86,6 @@ impl DynTensor {
             None => map.iter().map(|&m| if m == plan::NONE { 1 } else { self.shape()[m as usize] }).collect(),
         };
         let y = shape::broadcast(op, self.raw(), &sizes, map, &keys)?;
-        drop((keys, own));
         Ok(Self::new(y, axes))
     }
 

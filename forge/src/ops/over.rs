@@ -354,7 +354,6 @@ impl DynTensor {
                 return Err(Error::axes(op, what));
             }
             let y = fold_beside(op, x.raw(), &keys, &seen, &rest, &outer)?;
-            drop((keys, seen));
             folded.push(Self::new(y, axes));
         }
         let out = f(&folded)?;

@@ -137,7 +137,7 @@ pub(crate) fn to_f64(x: &RawTensor) -> Vec<f64> {
         DType::F64 => x.to_vec::<f64>(),
         DType::F32 => x.to_vec::<f32>().into_iter().map(f64::from).collect(),
         _ => by_dtype!(x.dtype(), T => {
-            x.to_vec::<T>().into_iter().map(|v| <f64 as forge_kernels::cast::CastFrom<T>>::cast_from(v)).collect()
+            x.to_vec::<T>().into_iter().map(<f64 as forge_kernels::cast::CastFrom<T>>::cast_from).collect()
         }),
     }
 }

@@ -85,6 +85,6 @@ pub fn bits(op: BitOp, a: &RawTensor, b: &RawTensor, plan: &PointwisePlan, names
 pub fn not(x: &RawTensor) -> Result<RawTensor> {
     by_int!("bit_not", x.dtype(), T or bool => {
         let v = x.strided::<T>();
-        Ok(RawTensor::build(x.shape(), |out: &mut [T]| elementwise::unary(out, &v, |o, v| kernel::not(o, v))))
+        Ok(RawTensor::build(x.shape(), |out: &mut [T]| elementwise::unary(out, &v, kernel::not)))
     })
 }

@@ -4,8 +4,13 @@ use super::conv::{Conv, Shape};
 use super::cursor::Cursor;
 use super::{Input, Mid, Options, Output};
 use crate::profile::{Lstm as Spec, ProfileError};
-use forge::axes::{Gate, Hidden, In, Time};
+use forge::axes::{Hidden, In, Time};
 use forge::prelude::*;
+
+axes! {
+    /// The four gates, in the order of the file: input, forget, cell, output. (Dynamic, so that they can be taken apart.)
+    pub(super) Gate,
+}
 
 /// A stack of cells and a linear head.
 pub(super) struct Lstm {
