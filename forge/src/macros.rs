@@ -65,7 +65,7 @@ macro_rules! axes {
 /// ```
 ///
 /// # Panics
-/// When a shared axis has two sizes, at the caller's line; [`try_einsum!`] returns the error.
+/// When a shared axis has two sizes, at the caller's line; `try_einsum!` returns the error.
 #[macro_export]
 macro_rules! einsum {
     ($($equation:tt)*) => {

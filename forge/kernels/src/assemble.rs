@@ -7,7 +7,7 @@ use crate::team;
 /// Output elements of one task of the team.
 const TASK: usize = 32 * 1024;
 
-/// One part of every row of a [`concat`].
+/// One part of every row of a [`concat()`].
 pub enum Piece<'a, T> {
     /// So many elements of this tensor to a row, in row-major order.
     Data(Strided<'a, T>, usize),

@@ -61,7 +61,7 @@ pub fn write<X: Axes, D: Dtype>(path: impl AsRef<Path>, x: &Tensor<X, D>) -> Res
 /// Writes `x` to a file, whole or not at all, replacing what is there.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_dyn(path: impl AsRef<Path>, x: &DynTensor) -> Result<()> {
     super::atomic::write(path.as_ref(), &encode(x)?)
 }

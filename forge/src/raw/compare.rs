@@ -171,7 +171,7 @@ pub(crate) fn where_(mask: &RawTensor, a: &RawTensor, b: &RawTensor) -> Result<R
     }))
 }
 
-/// [`where_`] with `mask` and `b` broadcast to `a`'s axes.
+/// `where_` with `mask` and `b` broadcast to `a`'s axes.
 pub fn where_named(
     a: &RawTensor,
     mask: (&RawTensor, &PointwisePlan, Names),

@@ -37,7 +37,7 @@ impl Over<'_> {
     }
 }
 
-/// Sum over the axes `axes` (positions, ascending), which disappear; in the dtype [`sum_dtype`].
+/// Sum over the axes `axes` (positions, ascending), which disappear; in the dtype `sum_dtype`.
 pub fn sum(x: &RawTensor, axes: &[usize]) -> Result<RawTensor> {
     if axes.is_empty() {
         return cast::to(x, sum_dtype(x.dtype()));
@@ -76,7 +76,7 @@ fn count(x: &RawTensor, axes: &[usize]) -> usize {
     axes.iter().map(|&a| x.shape()[a]).product()
 }
 
-/// Product over the axes `axes`, which disappear; in the dtype [`sum_dtype`]. The gradient is exact where elements are 0.
+/// Product over the axes `axes`, which disappear; in the dtype `sum_dtype`. The gradient is exact where elements are 0.
 pub fn prod(x: &RawTensor, axes: &[usize]) -> Result<RawTensor> {
     if axes.is_empty() {
         return cast::to(x, sum_dtype(x.dtype()));

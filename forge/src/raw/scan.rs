@@ -9,7 +9,7 @@ use forge_kernels::DType;
 use forge_kernels::arith::BinaryOp;
 use forge_kernels::scan::{self as kernel, Direction};
 
-/// Running sums along axis `axis`, from the end with `reverse`; in the dtype [`sum_dtype`].
+/// Running sums along axis `axis`, from the end with `reverse`; in the dtype `sum_dtype`.
 pub fn cumsum(x: &RawTensor, axis: usize, reverse: bool) -> Result<RawTensor> {
     let x = &cast::to(x, sum_dtype(x.dtype()))?;
     let out = by_native_number!("cumsum", x.dtype(), T => {
@@ -24,7 +24,7 @@ pub fn cumsum(x: &RawTensor, axis: usize, reverse: bool) -> Result<RawTensor> {
     Ok(record(out, [x], move |p| Ok([Some(cumsum(p.grad, axis, !reverse)?)])))
 }
 
-/// Running products along axis `axis`; in the dtype [`sum_dtype`]. The gradient is exact where elements are 0.
+/// Running products along axis `axis`; in the dtype `sum_dtype`. The gradient is exact where elements are 0.
 pub fn cumprod(x: &RawTensor, axis: usize) -> Result<RawTensor> {
     cumprod_from(&cast::to(x, sum_dtype(x.dtype()))?, axis, false)
 }
@@ -182,7 +182,7 @@ fn recurrence(
     }))
 }
 
-/// Sums of contiguous segments of an axis: segment `s` is positions `offsets[s]..offsets[s + 1]`. In the dtype [`sum_dtype`].
+/// Sums of contiguous segments of an axis: segment `s` is positions `offsets[s]..offsets[s + 1]`. In the dtype `sum_dtype`.
 pub fn segment_sum(x: &RawTensor, at: At, offsets: &[usize]) -> Result<RawTensor> {
     const OP: &str = "segment_sum";
     let n = x.shape()[at.axis];
