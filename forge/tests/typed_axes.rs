@@ -65,7 +65,7 @@ fn einsum_of_one_and_three() {
     // three operands; Hidden stands in one operand alone and is summed
     let r: Tensor<(Out, Batch)> = {
         let w = wave::<(Out, Head)>((6, 3));
-        einsum!(&s[Batch, Head, Seq], v[Seq, Hidden], w[Out, Head] -> [Out, Batch])
+        einsum!(s[Batch, Head, Seq], v[Seq, Hidden], w[Out, Head] -> [Out, Batch])
     };
     let w = wave::<(Out, Head)>((6, 3));
     let by_hand = w.dot(&s.dot(&v.sum(Hidden), Seq), Head);

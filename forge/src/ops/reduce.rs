@@ -7,15 +7,21 @@ use crate::error::Error;
 use crate::raw::reduce::{self as raw, Norm, Over, Standardize};
 use crate::raw::{Names, RawTensor};
 use crate::tensor::{Tensor, at, names, position, wrap};
+use arrayvec::ArrayVec;
 use forge_axes::plan::{PointwisePlan, pos};
 use forge_axes::{Axes, Axis, Has, Minus, Remove, SubsetOf, list_ops};
 use forge_macros::fallible;
 
 /// Positions of the axes `S` in the list `X`, ascending.
-pub(crate) fn positions<X: Axes, S: Axes>() -> Vec<usize> {
-    let mut v: Vec<usize> = S::KEYS.iter().map(|k| pos(X::KEYS, k) as usize).collect();
+pub(crate) fn positions<X: Axes, S: Axes>() -> ArrayVec<usize, 8> {
+    let mut v = ArrayVec::<usize, 8>::new();
+    for k in S::KEYS {
+        let p = pos(X::KEYS, k) as usize;
+        if !v.contains(&p) {
+            v.push(p);
+        }
+    }
     v.sort_unstable();
-    v.dedup();
     v
 }
 

@@ -150,9 +150,11 @@ pub fn pad(
     after: isize,
     value: &RawTensor,
 ) -> Result<RawTensor> {
-    let (n, axis) = (x.shape()[at.axis] as isize, at.axis);
-    let size = n.checked_add(before).and_then(|m| m.checked_add(after)).filter(|m| *m >= 0);
-    let Some(size) = size.filter(|&m| fits(x, axis, m as usize)) else {
+    let axis = at.axis;
+    // Counts may be as large as the type allows where they cancel.
+    let (n, b, a) = (x.shape()[axis] as i128, before as i128, after as i128);
+    let size = usize::try_from(n + b + a).ok().filter(|&m| fits(x, axis, m));
+    let (Some(size), Some(_), Some(_)) = (size, before.checked_neg(), after.checked_neg()) else {
         let what = format!("axis `{}` of size {n} cannot be padded by {before} and {after}", at.name());
         return Err(Error::argument(op, what));
     };
@@ -160,14 +162,15 @@ pub fn pad(
         return Ok(x.clone());
     }
     // Where the data begin and end in the result, and which of them are there.
-    let (from, to) = (before.clamp(0, size), (before + n).clamp(0, size));
-    let range = if from < to { (from - before) as usize..(to - before) as usize } else { 0..0 };
+    let inside = |at: i128| at.clamp(0, size as i128) as usize;
+    let (from, to) = (inside(b), inside(b + n));
+    let range = if from < to { (from as i128 - b) as usize..(to as i128 - b) as usize } else { 0..0 };
     let (front, back) = if from < to { (from, size - to) } else { (size, 0) };
     if front == 0 && back == 0 {
         return Ok(part(x, axis, range));
     }
     let (kept, value) = (part(&x.detach(), axis, range), cast::to(value, x.dtype())?);
-    let parts = [Part::Fill(&value, front as usize), Part::Data(&kept), Part::Fill(&value, back as usize)];
+    let parts = [Part::Fill(&value, front), Part::Data(&kept), Part::Fill(&value, back)];
     let out = side_by_side(x.shape(), axis, &parts);
     if !tracks(&[x]) {
         return Ok(out);

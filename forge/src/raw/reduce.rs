@@ -3,12 +3,13 @@
 use super::{Names, RawTensor, arith, by_dtype, by_float, by_native_number, cast, compare, shape};
 use crate::autograd::{record, tracks};
 use crate::error::{Error, Result};
+use arrayvec::ArrayVec;
 use forge_axes::Key;
 use forge_axes::plan::PointwisePlan;
 use forge_kernels::arith::BinaryOp;
 use forge_kernels::compare::TestOp;
 use forge_kernels::unary::UnaryOp;
-use forge_kernels::{DType, Layout, reduce as kernel};
+use forge_kernels::{DType, Layout, MAX_RANK, reduce as kernel};
 
 /// The dtype of sums and products: f32 for 16-bit floats, i64 for integers and bools.
 pub(crate) fn sum_dtype(d: DType) -> DType {
@@ -46,8 +47,9 @@ pub fn sum(x: &RawTensor, axes: &[usize]) -> Result<RawTensor> {
     if !tracks(&[x]) {
         return Ok(out);
     }
-    let (axes, full) = (axes.to_vec(), x.shape().to_vec());
-    Ok(record(out, [x], move |p| Ok([Some(repeat_along(p.grad, &axes, &full))])))
+    let axes: ArrayVec<usize, MAX_RANK> = axes.iter().copied().collect();
+    let full = x.layout;
+    Ok(record(out, [x], move |p| Ok([Some(repeat_along(p.grad, &axes, full.shape()))])))
 }
 
 /// Runs a reduction kernel with the kept axes of `x` first.
@@ -377,8 +379,8 @@ pub(crate) fn put(g: &RawTensor, axes: &[usize], at: &RawTensor, full: &[usize])
 }
 
 /// How many axes stay, and the order that puts them first (in their order), the reduced ones last.
-fn kept_first(rank: usize, axes: &[usize]) -> (usize, Vec<u8>) {
-    let mut order: Vec<u8> = (0..rank).filter(|a| !axes.contains(a)).map(|a| a as u8).collect();
+fn kept_first(rank: usize, axes: &[usize]) -> (usize, ArrayVec<u8, MAX_RANK>) {
+    let mut order: ArrayVec<u8, MAX_RANK> = (0..rank).filter(|a| !axes.contains(a)).map(|a| a as u8).collect();
     let kept = order.len();
     order.extend(axes.iter().map(|&a| a as u8));
     (kept, order)

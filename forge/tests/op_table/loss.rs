@@ -121,7 +121,10 @@ fn linear_cross_entropy(g: &mut Gen) -> Sample {
                     full.insert(p, k);
                     full
                 });
-                log_sum_exp(&z) - (1.0 - s) * z[l as usize] - s * z.iter().sum::<f64>() / classes as f64
+                // Term by term, so that a single class gives an exact 0.
+                let lse = log_sum_exp(&z);
+                let target = |c: usize| if c == l as usize { 1.0 - s } else { 0.0 } + s / classes as f64;
+                z.iter().enumerate().map(|(c, v)| target(c) * (lse - v)).sum::<f64>()
             });
             reduced(each, how, x[2].data.iter().filter(|l| **l >= 0.0).count())
         },

@@ -84,6 +84,11 @@ fn pads_grow_and_crop() {
     assert!(x.try_pad(Seq, isize::MAX, isize::MAX, 0.0).is_err());
     assert!(x.try_pad(Seq, isize::MAX / 2, 0, 0.0).is_err());
     assert!(x.try_pad(Seq, isize::MIN, isize::MAX, 0.0).is_err());
+    // Counts that cancel, forwards and backwards.
+    let t = x.requires_grad();
+    let far = t.pad(Seq, -isize::MAX, isize::MAX - 1, 9.0);
+    assert_eq!(far.to_vec(), [9., 9.]);
+    assert_eq!(far.sum_all().backward().unwrap().get(&t).unwrap().to_vec(), [0.; 3]);
     // The value is exact in the tensor's own type.
     let i = Tensor::<Seq, i64>::from([1]).pad(Seq, 1, 0, i64::MAX);
     assert_eq!(i.to_vec(), [i64::MAX, 1]);
