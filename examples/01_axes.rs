@@ -33,5 +33,5 @@ fn main() {
     println!("labels: {labels}");
 
     // What would not compile here: `images.size(Class)`, `Tensor::<(Batch, Batch)>::zeros((2, 2))`,
-    // `let y: Tensor<(Batch, Pixel)> = transposed;`. Each has its page in ui-tests/fail.
+    // `let y: Tensor<(Batch, Pixel)> = transposed;`.
 }
