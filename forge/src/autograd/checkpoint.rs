@@ -22,7 +22,8 @@ const OP: &str = "checkpoint";
 /// axes! { In, Hidden }
 /// let w = Tensor::<(In, Hidden)>::ones((2, 3)).requires_grad();
 /// let x = Tensor::<In>::from([1.0, 2.0]).requires_grad();
-/// let y = checkpoint(x.clone(), |x: Tensor<In>| x.dot(&w, In).tanh());
+/// let captured = w.clone();
+/// let y = checkpoint(x.clone(), move |x: Tensor<In>| x.dot(&captured, In).tanh());
 /// let grads = y.sum_all().backward()?;
 /// assert!(grads.get(&w).is_some() && grads.get(&x).is_some());
 /// # Ok::<(), forge::Error>(())
