@@ -101,7 +101,7 @@ fn wave(
 /// Both spectra, over the octaves that one hears.
 fn spectra(area: &Area<'_>, picture: &Picture<'_>) -> Result<(), Box<dyn Error>> {
     let rate = f64::from(picture.sample_rate);
-    let (low, high) = (20.0f64, (rate / 2.0).min(20_000.0).max(40.0));
+    let (low, high) = (20.0f64, (rate / 2.0).clamp(40.0, 20_000.0));
     let curve = |samples: &[f32]| smooth(&welch(samples, rate, 8192), low, high);
     let (before, after) = (curve(picture.before), curve(picture.after));
     let top = before.iter().chain(&after).fold(-60.0f64, |m, p| m.max(p.1));
