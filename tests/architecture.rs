@@ -14,10 +14,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("forge-axes", &[]),
     ("forge-macros", &[]),
     ("forge-kernels", &[]),
-    ("forge", &["forge-axes", "forge-kernels", "forge-macros"]),
+    ("forge-gguf", &["forge-kernels"]),
+    ("forge", &["forge-axes", "forge-gguf", "forge-kernels", "forge-macros"]),
     ("forge-nam", &["forge", "forge-kernels"]),
     ("forge-ui-tests", &["forge"]),
-    ("forge-book", &["forge", "forge-nam", "forge-kernels"]),
+    ("forge-book", &["forge", "forge-gguf", "forge-nam", "forge-kernels"]),
 ];
 
 /// Folders whose code may be `unsafe`, and why.
