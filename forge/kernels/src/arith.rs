@@ -126,6 +126,7 @@ macro_rules! binary {
 binary!(Add add, Sub sub, Mul mul, Div div, Maximum maximum, Minimum minimum, Pow pow);
 
 multiversion! {
+    if T::FLOAT;
     /// `out = O(a, b)`.
     fn slices<T: Num, O: Binary<T>>(out: &mut [T], a: &[T], b: &[T]) {
         plain::<T, O>(out, a, b);

@@ -74,6 +74,7 @@ logic! {
 }
 
 multiversion! {
+    if T::FLOAT;
     fn slices<T: Element, R: Relation<T>>(out: &mut [bool], a: &[T], b: &[T]) {
         for ((o, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *o = R::holds(a, b);
@@ -81,6 +82,7 @@ multiversion! {
     }
 }
 multiversion! {
+    if T::FLOAT;
     fn slice_scalar<T: Element, R: Relation<T>>(out: &mut [bool], a: &[T], s: T) {
         for (o, &a) in out.iter_mut().zip(a) {
             *o = R::holds(a, s);
@@ -148,6 +150,7 @@ pub fn test<T: Real>(op: TestOp, out: &mut [bool], x: &[T]) {
 }
 
 multiversion! {
+    if T::FLOAT;
     /// `out[i] = a[i]` where `mask[i]`, else `b[i]`.
     pub fn select<T: Element>(out: &mut [T], mask: &[bool], a: &[T], b: &[T]) {
         for (((o, &m), &a), &b) in out.iter_mut().zip(mask).zip(a).zip(b) {

@@ -96,6 +96,8 @@ mod sealed {
 pub trait Element: sealed::Sealed + Copy + Default + PartialEq + fmt::Debug + Send + Sync + 'static {
     /// The run-time twin of this type.
     const DTYPE: DType;
+    /// Whether this is a floating-point type: most loops over others are not worth an arm for each vector extension.
+    const FLOAT: bool = Self::DTYPE.is_float();
 }
 
 macro_rules! element {

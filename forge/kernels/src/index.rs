@@ -183,6 +183,7 @@ impl Groups {
 }
 
 multiversion! {
+    if T::FLOAT;
     /// `a[i] += b[i]`.
     fn add_to<T: Num>(a: &mut [T], b: &[T]) {
         for (a, &b) in a.iter_mut().zip(b) {

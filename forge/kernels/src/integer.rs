@@ -2,7 +2,6 @@
 
 use crate::arith::Num;
 use crate::dtype::Element;
-use crate::multiversion;
 
 /// Integers. Divisors are not zero: callers have refused those. `MIN / -1` wraps to `MIN` (remainder 0).
 pub trait Int: Num {
@@ -108,23 +107,20 @@ pub fn binary<T: Int>(op: IntOp, out: &mut [T], a: &[T], b: &[T]) {
     }
 }
 
-multiversion! {
-    /// `out[i] = op(a[i], b[i])`, bit by bit.
-    pub fn bits<T: Bits>(op: BitOp, out: &mut [T], a: &[T], b: &[T]) {
-        let pairs = out.iter_mut().zip(a).zip(b);
-        match op {
-            BitOp::And => pairs.for_each(|((o, &a), &b)| *o = a.and(b)),
-            BitOp::Or => pairs.for_each(|((o, &a), &b)| *o = a.or(b)),
-            BitOp::Xor => pairs.for_each(|((o, &a), &b)| *o = a.xor(b)),
-        }
+/// `out[i] = op(a[i], b[i])`, bit by bit.
+pub fn bits<T: Bits>(op: BitOp, out: &mut [T], a: &[T], b: &[T]) {
+    let pairs = out.iter_mut().zip(a).zip(b);
+    match op {
+        BitOp::And => pairs.for_each(|((o, &a), &b)| *o = a.and(b)),
+        BitOp::Or => pairs.for_each(|((o, &a), &b)| *o = a.or(b)),
+        BitOp::Xor => pairs.for_each(|((o, &a), &b)| *o = a.xor(b)),
     }
 }
-multiversion! {
-    /// `out[i] = !a[i]`, bit by bit.
-    pub fn not<T: Bits>(out: &mut [T], a: &[T]) {
-        for (o, &a) in out.iter_mut().zip(a) {
-            *o = a.not();
-        }
+
+/// `out[i] = !a[i]`, bit by bit.
+pub fn not<T: Bits>(out: &mut [T], a: &[T]) {
+    for (o, &a) in out.iter_mut().zip(a) {
+        *o = a.not();
     }
 }
 

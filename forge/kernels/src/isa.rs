@@ -180,19 +180,22 @@ pub fn best() -> Isa {
 /// assert_eq!(y, [3.0, 4.0]);
 /// ```
 ///
+/// `if CONDITION;` before the function compiles the arms only where the condition, a constant of the generic parameters,
+/// holds: each arm costs compile time, and loops over types that are never hot do well without.
+///
 /// Generic parameters are types with one or more bounds (`T: Real + Send`); constants come first (`const N: usize, T: Real`).
 #[macro_export]
 macro_rules! multiversion {
-    ($(#[$attr:meta])* $vis:vis fn $name:ident $(<$($g:ident : $b:path),+ $(,)?>)? ($($arg:ident : $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
-        $crate::multiversion! { @arms [$(#[$attr])* #[inline] $vis] $name [$($($g: $b),+)?] [$($($g),+)?] ($($arg: $ty),*) [$(-> $ret)?] $body }
+    (@parse [$wide:expr] $(#[$attr:meta])* $vis:vis fn $name:ident $(<$($g:ident : $b:path),+ $(,)?>)? ($($arg:ident : $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
+        $crate::multiversion! { @arms [$wide] [$(#[$attr])* #[inline] $vis] $name [$($($g: $b),+)?] [$($($g),+)?] ($($arg: $ty),*) [$(-> $ret)?] $body }
     };
-    ($(#[$attr:meta])* $vis:vis fn $name:ident <$($g:ident : $($b:ident)::+ $(+ $($c:ident)::+)*),+ $(,)?> ($($arg:ident : $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
-        $crate::multiversion! { @arms [$(#[$attr])* #[inline] $vis] $name [$($g: $($b)::+ $(+ $($c)::+)*),+] [$($g),+] ($($arg: $ty),*) [$(-> $ret)?] $body }
+    (@parse [$wide:expr] $(#[$attr:meta])* $vis:vis fn $name:ident <$($g:ident : $($b:ident)::+ $(+ $($c:ident)::+)*),+ $(,)?> ($($arg:ident : $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
+        $crate::multiversion! { @arms [$wide] [$(#[$attr])* #[inline] $vis] $name [$($g: $($b)::+ $(+ $($c)::+)*),+] [$($g),+] ($($arg: $ty),*) [$(-> $ret)?] $body }
     };
-    ($(#[$attr:meta])* $vis:vis fn $name:ident <$(const $n:ident : $nt:ty),+ $(, $g:ident : $($b:ident)::+ $(+ $($c:ident)::+)*)* $(,)?> ($($arg:ident : $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
-        $crate::multiversion! { @arms [$(#[$attr])* #[inline] $vis] $name [$(const $n: $nt),+ $(, $g: $($b)::+ $(+ $($c)::+)*)*] [$($n),+ $(, $g)*] ($($arg: $ty),*) [$(-> $ret)?] $body }
+    (@parse [$wide:expr] $(#[$attr:meta])* $vis:vis fn $name:ident <$(const $n:ident : $nt:ty),+ $(, $g:ident : $($b:ident)::+ $(+ $($c:ident)::+)*)* $(,)?> ($($arg:ident : $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
+        $crate::multiversion! { @arms [$wide] [$(#[$attr])* #[inline] $vis] $name [$(const $n: $nt),+ $(, $g: $($b)::+ $(+ $($c)::+)*)*] [$($n),+ $(, $g)*] ($($arg: $ty),*) [$(-> $ret)?] $body }
     };
-    (@arms [$($head:tt)*] $name:ident [$($decl:tt)*] [$($use:tt)*] ($($arg:ident : $ty:ty),*) [$($ret:tt)*] $body:block) => {
+    (@arms [$wide:expr] [$($head:tt)*] $name:ident [$($decl:tt)*] [$($use:tt)*] ($($arg:ident : $ty:ty),*) [$($ret:tt)*] $body:block) => {
         $($head)* fn $name <$($decl)*> ($($arg: $ty),*) $($ret)* {
             #[inline(always)]
             #[allow(dead_code, reason = "not every body asks for FMA")]
@@ -203,17 +206,20 @@ macro_rules! multiversion {
                 fn avx2 <$($decl)*> ($($arg: $ty),*) $($ret)* { body::<true, $($use)*>($($arg),*) }
                 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
                 fn avx512 <$($decl)*> ($($arg: $ty),*) $($ret)* { body::<true, $($use)*>($($arg),*) }
-                match $crate::isa::isa() {
+                // Where the condition is a constant that does not hold, the arms are never compiled.
+                if $wide { match $crate::isa::isa() {
                     // SAFETY: `isa()` names an arm only when the CPU has all of its features.
                     $crate::isa::Isa::Avx512 => return unsafe { avx512::<$($use)*>($($arg),*) },
                     // SAFETY: as above.
                     $crate::isa::Isa::Avx2 => return unsafe { avx2::<$($use)*>($($arg),*) },
                     $crate::isa::Isa::Baseline => {}
-                }
+                } }
             }
             body::<{ cfg!(target_arch = "aarch64") }, $($use)*>($($arg),*)
         }
     };
+    (if $wide:expr; $($f:tt)*) => { $crate::multiversion! { @parse [$wide] $($f)* } };
+    ($($f:tt)*) => { $crate::multiversion! { @parse [true] $($f)* } };
 }
 
 #[cfg(test)]

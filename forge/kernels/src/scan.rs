@@ -201,6 +201,7 @@ fn fetch<'s, T: Copy>(data: &'s [T], first: isize, step: isize, n: usize, scratc
 }
 
 multiversion! {
+    if T::FLOAT;
     /// Lanes side by side in memory: each step takes a row.
     fn block_across<T: Num, S: Step<T>>(b: &Block<T>, out: &Disjoint<T>, h: &mut [T], begins: bool, exclusive: bool) {
         let n = h.len();
@@ -233,6 +234,7 @@ multiversion! {
     }
 }
 multiversion! {
+    if T::FLOAT;
     /// Lanes that lie along memory, at most [`SIDE`], a step of each in turn.
     fn block_along<T: Num, S: Step<T>>(b: &Block<T>, out: &Disjoint<T>, h: &mut [T], begins: bool, exclusive: bool) {
         let n = b.time.n;

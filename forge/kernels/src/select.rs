@@ -93,6 +93,7 @@ macro_rules! half_key {
 half_key!(f16, bf16);
 
 multiversion! {
+    if T::FLOAT;
     /// `out[i] =` element `first + i` with its position.
     fn pack_all<T: SortKey>(out: &mut [T::Packed], x: &[T], first: usize, falling: bool) {
         for (i, (o, &x)) in out.iter_mut().zip(x).enumerate() {
@@ -220,6 +221,7 @@ pub fn top_k<T: SortKey>(out: &mut [i64], x: &Strided<T>, n: usize, k: usize, fa
 }
 
 multiversion! {
+    if T::FLOAT;
     /// Whether any element of `x` comes before `bar`.
     fn any_before<T: SortKey>(x: &[T], bar: T::Order, falling: bool) -> bool {
         let mut any = false;

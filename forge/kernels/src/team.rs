@@ -87,9 +87,14 @@ pub fn threads() -> usize {
 /// ```
 #[inline]
 pub fn for_each_chunk<T: Send>(out: &mut [T], chunk: usize, f: impl Fn(usize, &mut [T]) + Sync) {
+    for_each_chunk_dyn(out, chunk, &f);
+}
+
+/// [`for_each_chunk`], compiled once for each element type.
+fn for_each_chunk_dyn<T: Send>(out: &mut [T], chunk: usize, f: &(dyn Fn(usize, &mut [T]) + Sync)) {
     let out = Parts::new(out, chunk);
-    run(out.count(), |i| {
-        // SAFETY: `run` calls each index once, and `out` was borrowed mutably for this whole call.
+    run_dyn(out.count(), &|i| {
+        // SAFETY: `run_dyn` calls each index once, and `out` was borrowed mutably for this whole call.
         f(i, unsafe { out.part(i) });
     });
 }
@@ -106,10 +111,21 @@ pub fn for_each_chunk2<A: Send, B: Send>(
     chunk_b: usize,
     f: impl Fn(usize, &mut [A], &mut [B]) + Sync,
 ) {
+    for_each_chunk2_dyn(a, chunk_a, b, chunk_b, &f);
+}
+
+/// [`for_each_chunk2`], compiled once for each pair of element types.
+fn for_each_chunk2_dyn<A: Send, B: Send>(
+    a: &mut [A],
+    chunk_a: usize,
+    b: &mut [B],
+    chunk_b: usize,
+    f: &(dyn Fn(usize, &mut [A], &mut [B]) + Sync),
+) {
     let (a, b) = (Parts::new(a, chunk_a), Parts::new(b, chunk_b));
     assert_eq!(a.count(), b.count(), "both outputs must have the same number of chunks");
-    run(a.count(), |i| {
-        // SAFETY: `run` calls each index once, and `a` was borrowed mutably for this whole call.
+    run_dyn(a.count(), &|i| {
+        // SAFETY: `run_dyn` calls each index once, and `a` was borrowed mutably for this whole call.
         let pa = unsafe { a.part(i) };
         // SAFETY: the same for `b`.
         let pb = unsafe { b.part(i) };

@@ -12,6 +12,7 @@ fn beats<const MAX: bool, T: Bounded>(x: T, v: T) -> bool {
 }
 
 multiversion! {
+    if T::FLOAT;
     /// The position of the extremum of a dense row that is not empty and shorter than 2^32.
     fn arg_row<const MAX: bool, T: Bounded>(x: &[T]) -> usize {
         const L: usize = 32;
@@ -19,7 +20,8 @@ multiversion! {
         let (head, tail) = x.split_at(x.len() / L * L);
         if !head.is_empty() {
             // Interleaved lanes, each with the number of the chunk where its extremum lies.
-            let mut best: [T; L] = std::array::from_fn(|i| head[i]);
+            let mut best = [x[0]; L];
+            best.copy_from_slice(&head[..L]);
             let mut chunk = [0u32; L];
             for (k, c) in head.chunks_exact(L).enumerate().skip(1) {
                 for i in 0..L {
@@ -45,6 +47,7 @@ multiversion! {
     }
 }
 multiversion! {
+    if T::FLOAT;
     /// Columns of extrema `best` at lane positions `at` meet the rows of `data` that start at `rows`, which are lane
     /// elements `first, first + 1, ..`.
     fn arg_columns<const MAX: bool, T: Bounded>(best: &mut [T], at: &mut [u32], data: &[T], rows: &[usize], first: u32) {
@@ -115,7 +118,7 @@ fn along<const MAX: bool, T: Bounded>(out: &mut [i64], x: &Strided<T>, walk: &Wa
     if pieces == 1 {
         let per = (TASK / n).max(1);
         team::for_each_chunk(out, per, |t, part| {
-            runs(&walk.keep, t * per, part.len(), |done, o, s, count| {
+            runs(&walk.keep, t * per, part.len(), &mut |done, o, s, count| {
                 for (i, p) in part[done..done + count].iter_mut().enumerate() {
                     *p = piece::<MAX, T>(x, base + o + i as isize * s, &walk.lane, 0, n).1 as i64;
                 }
@@ -161,7 +164,7 @@ fn piece<const MAX: bool, T: Bounded>(
         }
     };
     let mut scratch = [T::LEAST; WIDTH];
-    runs(lane, start, len, |done, o, s, n| {
+    runs(lane, start, len, &mut |done, o, s, n| {
         if s == 1 {
             let at = (base + o) as usize;
             return meet(&x.data()[at..at + n], done);
@@ -179,7 +182,7 @@ fn across<const MAX: bool, T: Bounded>(best: &mut [T], out: &mut [i64], x: &Stri
     let base = x.offset() as isize;
     let segment = |best: &mut [T], out: &mut [i64], start: usize, first_row: usize| {
         let len = rows.min(n - first_row);
-        runs(&walk.keep, start, best.len(), |done, o, s, count| {
+        runs(&walk.keep, start, best.len(), &mut |done, o, s, count| {
             for at in (0..count).step_by(WIDTH) {
                 let w = WIDTH.min(count - at);
                 let range = done + at..done + at + w;
@@ -233,7 +236,7 @@ fn columns<const MAX: bool, T: Bounded>(
     let mut at = [0u32; WIDTH];
     let mut scratch = [T::LEAST; WIDTH];
     let mut seen = 0usize;
-    each_rows(lane, base, start, len, |mut rows| {
+    each_rows(lane, base, start, len, &mut |mut rows| {
         if seen == 0 {
             best.copy_from_slice(if step == 1 {
                 &data[rows[0] as usize..rows[0] as usize + w]

@@ -31,10 +31,47 @@ pub(super) trait Fold: 'static {
     type Cx: Copy + Default + Send + Sync + 'static;
     /// The result for no elements.
     const IDENTITY: Self::Acc;
+    /// Whether the loops are compiled for each vector extension; the plain ones serve where speed does not matter.
+    const WIDE: bool;
     /// Absorbs one element.
     fn step(a: Self::Acc, x: Self::In, cx: Self::Cx) -> Self::Acc;
     /// Joins two results, the earlier one first.
     fn join(a: Self::Acc, b: Self::Acc) -> Self::Acc;
+}
+
+/// What a reduction keeps for each output element.
+trait Kept: Copy + Send + Sync + 'static {}
+impl<T: Copy + Send + Sync + 'static> Kept for T {}
+
+/// What a step knows of its output element.
+trait Context: Copy + Default + Send + Sync + 'static {}
+impl<T: Copy + Default + Send + Sync + 'static> Context for T {}
+
+/// The loops of one reduction. The walk is compiled for the element types alone and calls them through this table.
+struct Loops<I, A, C> {
+    identity: A,
+    join: fn(A, A) -> A,
+    /// See [`fold_rows`].
+    rows: fn(&mut [A], &[I], isize, isize, usize, &[C]),
+    /// See [`fold_row`].
+    row: fn(&[I], C) -> A,
+    /// See [`fold_columns`].
+    columns: fn(&mut [A], &[I], &[usize], &[C]),
+    /// See [`join_all`].
+    join_all: fn(&mut [A], &[A]),
+}
+
+type LoopsOf<F> = Loops<<F as Fold>::In, <F as Fold>::Acc, <F as Fold>::Cx>;
+
+fn loops<F: Fold>() -> LoopsOf<F> {
+    Loops {
+        identity: F::IDENTITY,
+        join: F::join,
+        rows: fold_rows::<F>,
+        row: fold_row::<F>,
+        columns: fold_columns::<F>,
+        join_all: join_all::<F>,
+    }
 }
 
 /// Folds a dense row: `J` groups of 16 interleaved accumulators, joined pairwise; short rows in order.
@@ -75,9 +112,12 @@ fn dense<F: Fold, const J: usize>(x: &[F::In], cx: F::Cx) -> F::Acc {
             }
         }
     }
-    let a = acc[0];
-    let a: [F::Acc; 8] = std::array::from_fn(|i| F::join(a[i], a[i + 8]));
-    let a: [F::Acc; 4] = std::array::from_fn(|i| F::join(a[i], a[i + 4]));
+    let a = &mut acc[0];
+    for half in [8, 4] {
+        for i in 0..half {
+            a[i] = F::join(a[i], a[i + half]);
+        }
+    }
     F::join(F::join(F::join(a[0], a[2]), F::join(a[1], a[3])), tail_acc)
 }
 
@@ -88,6 +128,7 @@ fn row<F: Fold>(x: &[F::In], cx: F::Cx) -> F::Acc {
 }
 
 multiversion! {
+    if F::WIDE;
     /// Folds `out.len()` dense rows of `n` elements, the first at `first`, each `stride` after the last.
     fn fold_rows<F: Fold>(out: &mut [F::Acc], data: &[F::In], first: isize, stride: isize, n: usize, cx: &[F::Cx]) {
         for (i, (o, &cx)) in out.iter_mut().zip(cx).enumerate() {
@@ -97,12 +138,14 @@ multiversion! {
     }
 }
 multiversion! {
+    if F::WIDE;
     /// Folds one dense row.
     fn fold_row<F: Fold>(x: &[F::In], cx: F::Cx) -> F::Acc {
         row::<F>(x, cx)
     }
 }
 multiversion! {
+    if F::WIDE;
     /// `acc[j]` absorbs `data[r + j]` for each start `r` of `rows`, in order.
     fn fold_columns<F: Fold>(acc: &mut [F::Acc], data: &[F::In], rows: &[usize], cx: &[F::Cx]) {
         let w = acc.len();
@@ -126,6 +169,7 @@ multiversion! {
     }
 }
 multiversion! {
+    if F::WIDE;
     /// `acc[j] = join(acc[j], later[j])`.
     fn join_all<F: Fold>(acc: &mut [F::Acc], later: &[F::Acc]) {
         for (a, &b) in acc.iter_mut().zip(later) {
@@ -203,7 +247,7 @@ fn to_walked<T: Copy + Default>(dense: &[T], moved: &Layout) -> Vec<T> {
 /// Writes `walked`, which is dense in the walked order, to `out`.
 pub(super) fn from_walked<T: Copy>(out: &mut [T], walked: &[T], moved: &Layout) {
     let mut at = 0;
-    runs(moved, 0, out.len(), |_, o, s, n| {
+    runs(moved, 0, out.len(), &mut |_, o, s, n| {
         for (i, &v) in walked[at..at + n].iter().enumerate() {
             out[(o + i as isize * s) as usize] = v;
         }
@@ -214,28 +258,38 @@ pub(super) fn from_walked<T: Copy>(out: &mut [T], walked: &[T], moved: &Layout) 
 /// `out[kept..] =` the fold of `x` over its axes from position `kept` on. `out` and `cx` are dense in the order of the
 /// kept axes.
 pub(super) fn fold<F: Fold>(out: &mut [F::Acc], x: &Strided<F::In>, kept: usize, cx: &[F::Cx]) {
+    fold_with(out, x, kept, cx, &loops::<F>());
+}
+
+fn fold_with<I: Element, A: Kept, C: Context>(
+    out: &mut [A],
+    x: &Strided<I>,
+    kept: usize,
+    cx: &[C],
+    f: &Loops<I, A, C>,
+) {
     assert_eq!(out.len(), x.shape()[..kept].iter().product::<usize>());
     assert_eq!(out.len(), cx.len());
     if out.is_empty() {
         return;
     }
     if x.is_empty() {
-        out.fill(F::IDENTITY);
+        out.fill(f.identity);
         return;
     }
     let walk = Walk::new(x.layout(), kept, false);
     match walk.moved {
-        None if walk.along => along::<F>(out, x, &walk, cx),
-        None => across::<F>(out, x, &walk, cx),
+        None if walk.along => along(out, x, &walk, cx, f),
+        None => across(out, x, &walk, cx, f),
         Some(moved) => {
-            let mut walked = vec![F::IDENTITY; out.len()];
-            across::<F>(&mut walked, x, &walk, &to_walked(cx, &moved));
+            let mut walked = vec![f.identity; out.len()];
+            across(&mut walked, x, &walk, &to_walked(cx, &moved), f);
             from_walked(out, &walked, &moved);
         }
     }
 }
 
-fn along<F: Fold>(out: &mut [F::Acc], x: &Strided<F::In>, walk: &Walk, cx: &[F::Cx]) {
+fn along<I: Element, A: Kept, C: Context>(out: &mut [A], x: &Strided<I>, walk: &Walk, cx: &[C], f: &Loops<I, A, C>) {
     let (keep, lane) = (&walk.keep, &walk.lane);
     let n = lane.len();
     let base = x.offset() as isize;
@@ -246,43 +300,51 @@ fn along<F: Fold>(out: &mut [F::Acc], x: &Strided<F::In>, walk: &Walk, cx: &[F::
         let per = (TASK / n).max(1);
         team::for_each_chunk(out, per, |t, part| {
             let start = t * per;
-            runs(keep, start, part.len(), |done, o, s, count| {
+            runs(keep, start, part.len(), &mut |done, o, s, count| {
                 let (part, cx) = (&mut part[done..done + count], &cx[start + done..start + done + count]);
                 if dense {
-                    return fold_rows::<F>(part, x.data(), base + o, s, n, cx);
+                    return (f.rows)(part, x.data(), base + o, s, n, cx);
                 }
                 for (i, (p, &cx)) in part.iter_mut().zip(cx).enumerate() {
-                    *p = piece::<F>(x, base + o + i as isize * s, lane, 0, n, cx);
+                    *p = piece(x, base + o + i as isize * s, lane, 0, n, cx, f);
                 }
             });
         });
         return;
     }
-    let mut parts = vec![F::IDENTITY; out.len() * pieces];
+    let mut parts = vec![f.identity; out.len() * pieces];
     team::for_each_chunk(&mut parts, TASK / PIECE, |t, part| {
         for (i, p) in part.iter_mut().enumerate() {
             let (o, k) = ((t * (TASK / PIECE) + i) / pieces, (t * (TASK / PIECE) + i) % pieces);
-            *p = piece::<F>(x, base + offset(keep, o), lane, k * PIECE, PIECE.min(n - k * PIECE), cx[o]);
+            *p = piece(x, base + offset(keep, o), lane, k * PIECE, PIECE.min(n - k * PIECE), cx[o], f);
         }
     });
     for (o, p) in out.iter_mut().zip(parts.chunks_exact(pieces)) {
-        *o = p.iter().fold(F::IDENTITY, |a, &b| F::join(a, b));
+        *o = p.iter().fold(f.identity, |a, &b| (f.join)(a, b));
     }
 }
 
 /// The fold of elements `start..start + len` of the lane whose first element is at `base`.
-fn piece<F: Fold>(x: &Strided<F::In>, base: isize, lane: &Layout, start: usize, len: usize, cx: F::Cx) -> F::Acc {
-    let mut acc = F::IDENTITY;
-    let mut scratch = [F::In::default(); GATHER];
-    runs(lane, start, len, |_, o, s, n| {
+fn piece<I: Element, A: Kept, C: Context>(
+    x: &Strided<I>,
+    base: isize,
+    lane: &Layout,
+    start: usize,
+    len: usize,
+    cx: C,
+    f: &Loops<I, A, C>,
+) -> A {
+    let mut acc = f.identity;
+    let mut scratch = [I::default(); GATHER];
+    runs(lane, start, len, &mut |_, o, s, n| {
         if s == 1 {
             let at = (base + o) as usize;
-            acc = F::join(acc, fold_row::<F>(&x.data()[at..at + n], cx));
+            acc = (f.join)(acc, (f.row)(&x.data()[at..at + n], cx));
             return;
         }
         for at in (0..n).step_by(GATHER) {
             let part = gather(x.data(), base + o + at as isize * s, s, GATHER.min(n - at), &mut scratch);
-            acc = F::join(acc, fold_row::<F>(part, cx));
+            acc = (f.join)(acc, (f.row)(part, cx));
         }
     });
     acc
@@ -297,20 +359,20 @@ pub(super) fn gather<'s, T: Copy>(data: &[T], first: isize, step: isize, n: usiz
     &scratch[..n]
 }
 
-fn across<F: Fold>(out: &mut [F::Acc], x: &Strided<F::In>, walk: &Walk, cx: &[F::Cx]) {
+fn across<I: Element, A: Kept, C: Context>(out: &mut [A], x: &Strided<I>, walk: &Walk, cx: &[C], f: &Loops<I, A, C>) {
     let (outputs, n) = (out.len(), walk.lane.len());
     let (chunk, rows) = walk.across(outputs, n);
     let base = x.offset() as isize;
     // Elements `start..` of the row of outputs of one piece of the lanes.
-    let segment = |acc: &mut [F::Acc], start: usize, first_row: usize| {
+    let segment = |acc: &mut [A], start: usize, first_row: usize| {
         let len = rows.min(n - first_row);
-        acc.fill(F::IDENTITY);
-        runs(&walk.keep, start, acc.len(), |done, o, s, count| {
+        acc.fill(f.identity);
+        runs(&walk.keep, start, acc.len(), &mut |done, o, s, count| {
             for at in (0..count).step_by(WIDTH) {
                 let w = WIDTH.min(count - at);
                 let from = done + at;
                 let cx = &cx[start + from..start + from + w];
-                columns::<F>(
+                columns(
                     &mut acc[from..from + w],
                     x.data(),
                     base + o + at as isize * s,
@@ -319,6 +381,7 @@ fn across<F: Fold>(out: &mut [F::Acc], x: &Strided<F::In>, walk: &Walk, cx: &[F:
                     first_row,
                     len,
                     cx,
+                    f,
                 );
             }
         });
@@ -328,7 +391,7 @@ fn across<F: Fold>(out: &mut [F::Acc], x: &Strided<F::In>, walk: &Walk, cx: &[F:
         return;
     }
     let pieces = n.div_ceil(rows);
-    let mut parts = vec![F::IDENTITY; pieces * outputs];
+    let mut parts = vec![f.identity; pieces * outputs];
     team::for_each_chunk(&mut parts, chunk, |t, mut part| {
         // A chunk may end one piece's outputs and begin the next one's.
         let mut at = t * chunk;
@@ -345,40 +408,40 @@ fn across<F: Fold>(out: &mut [F::Acc], x: &Strided<F::In>, walk: &Walk, cx: &[F:
     team::for_each_chunk(out, join, |t, part| {
         for p in 1..pieces {
             let at = p * outputs + t * join;
-            join_all::<F>(part, &parts[at..at + part.len()]);
+            (f.join_all)(part, &parts[at..at + part.len()]);
         }
     });
 }
 
 /// `acc` (at most [`WIDTH`] columns, from `base` on, `step` apart) absorbs lane elements `start..start + len`.
-fn columns<F: Fold>(
-    acc: &mut [F::Acc],
-    data: &[F::In],
+fn columns<I: Element, A: Kept, C: Context>(
+    acc: &mut [A],
+    data: &[I],
     base: isize,
     step: isize,
     lane: &Layout,
     start: usize,
     len: usize,
-    cx: &[F::Cx],
+    cx: &[C],
+    f: &Loops<I, A, C>,
 ) {
     let w = acc.len();
-    let mut block = [F::IDENTITY; WIDTH];
-    each_rows(lane, base, start, len, |rows| {
+    let mut block = [f.identity; WIDTH];
+    each_rows(lane, base, start, len, &mut |rows| {
         if len <= ROWS {
-            return absorb::<F>(acc, data, rows, step, cx);
+            return absorb(acc, data, rows, step, cx, f);
         }
-        block[..w].fill(F::IDENTITY);
-        absorb::<F>(&mut block[..w], data, rows, step, cx);
-        join_all::<F>(acc, &block[..w]);
+        block[..w].fill(f.identity);
+        absorb(&mut block[..w], data, rows, step, cx, f);
+        (f.join_all)(acc, &block[..w]);
     });
 }
 
 /// Calls `f` with the offsets of lane elements `start..start + len` from `base`, at most [`ROWS`] at a time.
-#[inline]
-pub(super) fn each_rows(lane: &Layout, base: isize, start: usize, len: usize, mut f: impl FnMut(&[isize])) {
+pub(super) fn each_rows(lane: &Layout, base: isize, start: usize, len: usize, f: &mut dyn FnMut(&[isize])) {
     let mut rows = [0isize; ROWS];
     let mut filled = 0;
-    runs(lane, start, len, |_, o, s, n| {
+    runs(lane, start, len, &mut |_, o, s, n| {
         for i in 0..n {
             rows[filled] = base + o + i as isize * s;
             filled += 1;
@@ -393,17 +456,24 @@ pub(super) fn each_rows(lane: &Layout, base: isize, start: usize, len: usize, mu
     }
 }
 
-fn absorb<F: Fold>(acc: &mut [F::Acc], data: &[F::In], rows: &[isize], step: isize, cx: &[F::Cx]) {
+fn absorb<I: Element, A: Kept, C: Context>(
+    acc: &mut [A],
+    data: &[I],
+    rows: &[isize],
+    step: isize,
+    cx: &[C],
+    f: &Loops<I, A, C>,
+) {
     if step == 1 {
         let mut starts = [0usize; ROWS];
         for (s, &r) in starts.iter_mut().zip(rows) {
             *s = r as usize;
         }
-        return fold_columns::<F>(acc, data, &starts[..rows.len()], cx);
+        return (f.columns)(acc, data, &starts[..rows.len()], cx);
     }
-    let mut scratch = [F::In::default(); WIDTH];
+    let mut scratch = [I::default(); WIDTH];
     for &r in rows {
         let x = gather(data, r, step, acc.len(), &mut scratch);
-        fold_columns::<F>(acc, x, &[0], cx);
+        (f.columns)(acc, x, &[0], cx);
     }
 }

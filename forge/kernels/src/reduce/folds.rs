@@ -49,7 +49,7 @@ bounded!(NEG_INFINITY INFINITY: f32 f64);
 bounded!(MIN MAX: i8 i16 i32 i64 u8 u16);
 
 macro_rules! folds {
-    ($($(#[$doc:meta])* $name:ident $fold:ident<$T:ident: $bound:ident> $input:ty => $acc:ty, $identity:expr,
+    ($($(#[$doc:meta])* $name:ident $fold:ident<$T:ident: $bound:ident> $input:ty => $acc:ty, $identity:expr, $wide:expr,
         |$a:ident, $x:ident| $step:expr, |$l:ident, $r:ident| $join:expr;)*) => {$(
         struct $fold<T>(PhantomData<T>);
         impl<$T: $bound> Fold for $fold<$T> {
@@ -57,6 +57,7 @@ macro_rules! folds {
             type Acc = $acc;
             type Cx = ();
             const IDENTITY: $acc = $identity;
+            const WIDE: bool = $wide;
             #[inline(always)]
             fn step($a: $acc, $x: $input, (): ()) -> $acc { $step }
             #[inline(always)]
@@ -74,19 +75,19 @@ macro_rules! folds {
 
 folds! {
     /// Sums.
-    sum Sum<T: Accumulate> T => T::Sum, T::Sum::ZERO, |a, x| a.add(x.widen()), |a, b| a.add(b);
+    sum Sum<T: Accumulate> T => T::Sum, T::Sum::ZERO, T::FLOAT, |a, x| a.add(x.widen()), |a, b| a.add(b);
     /// Products.
-    prod Prod<T: Accumulate> T => T::Sum, T::Sum::ONE, |a, x| a.mul(x.widen()), |a, b| a.mul(b);
+    prod Prod<T: Accumulate> T => T::Sum, T::Sum::ONE, T::FLOAT, |a, x| a.mul(x.widen()), |a, b| a.mul(b);
     /// Largest elements; NaN wins; of no elements the least value.
-    max Max<T: Bounded> T => T, T::LEAST, |a, x| a.maximum(x), |a, b| a.maximum(b);
+    max Max<T: Bounded> T => T, T::LEAST, T::FLOAT, |a, x| a.maximum(x), |a, b| a.maximum(b);
     /// Smallest elements; NaN wins; of no elements the greatest value.
-    min Min<T: Bounded> T => T, T::GREATEST, |a, x| a.minimum(x), |a, b| a.minimum(b);
+    min Min<T: Bounded> T => T, T::GREATEST, T::FLOAT, |a, x| a.minimum(x), |a, b| a.minimum(b);
     /// Sums of magnitudes.
-    sum_abs SumAbs<T: Real> T => T, T::ZERO, |a, x| a + x.abs(), |a, b| a + b;
+    sum_abs SumAbs<T: Real> T => T, T::ZERO, true, |a, x| a + x.abs(), |a, b| a + b;
     /// Sums of squares.
-    sum_squares SumSquares<T: Real> T => T, T::ZERO, |a, x| a + x * x, |a, b| a + b;
+    sum_squares SumSquares<T: Real> T => T, T::ZERO, true, |a, x| a + x * x, |a, b| a + b;
     /// Largest magnitudes; NaN wins.
-    max_abs MaxAbs<T: Real> T => T, T::ZERO, |a, x| a.nan_max(x.abs()), |a, b| a.nan_max(b);
+    max_abs MaxAbs<T: Real> T => T, T::ZERO, true, |a, x| a.nan_max(x.abs()), |a, b| a.nan_max(b);
 }
 
 struct Any;
@@ -95,6 +96,7 @@ impl Fold for Any {
     type Acc = bool;
     type Cx = ();
     const IDENTITY: bool = false;
+    const WIDE: bool = false;
     #[inline(always)]
     fn step(a: bool, x: bool, (): ()) -> bool {
         a | x
@@ -110,6 +112,7 @@ impl Fold for All {
     type Acc = bool;
     type Cx = ();
     const IDENTITY: bool = true;
+    const WIDE: bool = false;
     #[inline(always)]
     fn step(a: bool, x: bool, (): ()) -> bool {
         a & x
@@ -136,6 +139,7 @@ impl<T: Real> Fold for Deviations<T> {
     type Acc = T;
     type Cx = T;
     const IDENTITY: T = T::ZERO;
+    const WIDE: bool = true;
     #[inline(always)]
     fn step(a: T, x: T, mean: T) -> T {
         let d = x - mean;
@@ -158,6 +162,7 @@ impl<T: Real> Fold for SumExp<T> {
     type Acc = T;
     type Cx = T;
     const IDENTITY: T = T::ZERO;
+    const WIDE: bool = true;
     #[inline(always)]
     fn step(a: T, x: T, shift: T) -> T {
         a + (x - shift).exp()

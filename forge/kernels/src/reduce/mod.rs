@@ -29,8 +29,9 @@ pub(crate) fn offset(l: &Layout, mut i: usize) -> isize {
 
 /// Calls `f(done, offset, stride, count)` for the pieces of the innermost axis that cover elements `start..start + len`
 /// of a layout in row-major order; `done` counts the elements before the piece.
-#[inline]
-pub(crate) fn runs(l: &Layout, start: usize, len: usize, mut f: impl FnMut(usize, isize, isize, usize)) {
+///
+/// The walk is compiled once: a piece is long enough to pay for the call.
+pub(crate) fn runs(l: &Layout, start: usize, len: usize, f: &mut dyn FnMut(usize, isize, isize, usize)) {
     if len == 0 {
         return;
     }
