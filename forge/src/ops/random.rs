@@ -150,7 +150,7 @@ fn uniform(shape: &[usize], dtype: DType, low: f64, high: f64, key: Key) -> Resu
 }
 
 fn normal(shape: &[usize], dtype: DType, mean: f64, std: f64, key: Key) -> Result<RawTensor, Error> {
-    if !(std >= 0.0) {
+    if std.is_nan() || std < 0.0 {
         return Err(Error::argument("normal", format!("the standard deviation {std} is not a number from 0 on")));
     }
     Ok(float(shape, dtype, |f| match f {

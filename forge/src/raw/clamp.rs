@@ -8,7 +8,7 @@ use forge_kernels::{DType, clamp as kernel, elementwise};
 /// `x` with values below `lo` raised to it and above `hi` lowered to it; NaN stays. The gradient passes from `lo` to
 /// `hi`, both included, and is 0 outside and at NaN.
 pub fn clamp(x: &RawTensor, lo: f64, hi: f64) -> Result<RawTensor> {
-    if !(lo <= hi) {
+    if lo.is_nan() || hi.is_nan() || lo > hi {
         return Err(Error::argument("clamp", format!("there is no number from {lo} to {hi}")));
     }
     if matches!(x.dtype(), DType::F16 | DType::BF16) {
