@@ -36,13 +36,14 @@ pub trait AxisNames {
     fn axes(self) -> Vec<DynAxis>;
 }
 macro_rules! one_name {
-    ($($t:ty),*) => {$(
+    ($(($t:ty)),*) => {$(
         impl AxisNames for $t {
             fn axes(self) -> Vec<DynAxis> { vec![self.into()] }
         }
     )*};
 }
-one_name!(&str, &String, &DynAxis, DynAxis);
+// (In parentheses: the table of operations takes bare lowercase names for operations.)
+one_name!((&str), (&String), (&DynAxis), (DynAxis));
 impl<const N: usize> AxisNames for [&str; N] {
     fn axes(self) -> Vec<DynAxis> {
         self.into_iter().map(DynAxis::from).collect()

@@ -101,6 +101,10 @@ type Map = [u8; MAX_RANK];
 
 /// Loops that act as one: nested loops whose strides chain in every operand.
 fn chain(loops: &[Loop]) -> Option<Loop> {
+    if loops.iter().any(|l| l.size == 0) {
+        // An empty loop runs over nothing, whatever its strides.
+        return Some(Loop { size: 0, l: 1, r: 1, out: 1 });
+    }
     let mut it = loops.iter().rev().filter(|l| l.size != 1);
     let Some(&first) = it.next() else { return Some(Loop { size: 1, l: 0, r: 0, out: 0 }) };
     let mut whole = first;

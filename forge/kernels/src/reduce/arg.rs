@@ -1,6 +1,7 @@
 //! Positions of extrema: the first in row-major order of the lane; NaN is more extreme than any number.
 
 use super::fold::{PIECE, ROWS, TASK, WIDTH, Walk, each_rows, from_walked, gather};
+use super::folds::extremum_row;
 use super::{Bounded, offset, runs};
 use crate::layout::{Layout, Strided};
 use crate::{multiversion, team};
@@ -13,37 +14,24 @@ fn beats<const MAX: bool, T: Bounded>(x: T, v: T) -> bool {
 
 multiversion! {
     if T::FLOAT;
-    /// The position of the extremum of a dense row that is not empty and shorter than 2^32.
+    /// The position of the extremum of a dense row that is not empty: its value first, then where it is. Both passes are
+    /// vector code, and the second ends early.
     fn arg_row<const MAX: bool, T: Bounded>(x: &[T]) -> usize {
-        const L: usize = 32;
-        let (mut v, mut at) = (x[0], 0usize);
-        let (head, tail) = x.split_at(x.len() / L * L);
-        if !head.is_empty() {
-            // Interleaved lanes, each with the number of the chunk where its extremum lies.
-            let mut best = [x[0]; L];
-            best.copy_from_slice(&head[..L]);
-            let mut chunk = [0u32; L];
-            for (k, c) in head.chunks_exact(L).enumerate().skip(1) {
-                for i in 0..L {
-                    let b = beats::<MAX, T>(c[i], best[i]);
-                    best[i] = if b { c[i] } else { best[i] };
-                    chunk[i] = if b { k as u32 } else { chunk[i] };
-                }
+        const L: usize = 64;
+        let v = extremum_row::<MAX, T>(x);
+        let found = |x: T| (x == v) | (x.is_nan() & v.is_nan());
+        let mut before = 0;
+        for c in x.chunks_exact(L) {
+            let mut any = false;
+            for &x in c {
+                any |= found(x);
             }
-            for i in 0..L {
-                let p = chunk[i] as usize * L + i;
-                // Lanes are not in order of position: an equal value counts when it lies earlier.
-                if beats::<MAX, T>(best[i], v) || (!beats::<MAX, T>(v, best[i]) && p < at) {
-                    (v, at) = (best[i], p);
-                }
+            if any {
+                break;
             }
+            before += L;
         }
-        for (i, &x) in tail.iter().enumerate() {
-            if beats::<MAX, T>(x, v) {
-                (v, at) = (x, head.len() + i);
-            }
-        }
-        at
+        before + x[before..].iter().position(|&x| found(x)).expect("the extremum is an element")
     }
 }
 multiversion! {

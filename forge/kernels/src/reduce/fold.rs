@@ -123,7 +123,7 @@ fn dense<F: Fold, const J: usize>(x: &[F::In], cx: F::Cx) -> F::Acc {
 
 /// [`dense`] with as many accumulators as fill eight 32-byte registers.
 #[inline(always)]
-fn row<F: Fold>(x: &[F::In], cx: F::Cx) -> F::Acc {
+pub(super) fn row<F: Fold>(x: &[F::In], cx: F::Cx) -> F::Acc {
     if size_of::<F::Acc>() > 4 { dense::<F, 2>(x, cx) } else { dense::<F, 4>(x, cx) }
 }
 

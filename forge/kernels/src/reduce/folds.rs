@@ -1,6 +1,6 @@
 //! The reductions.
 
-use super::fold::{Fold, fold};
+use super::fold::{Fold, fold, row};
 use crate::arith::Num;
 use crate::dtype::{Element, bf16, f16};
 use crate::elementwise;
@@ -88,6 +88,12 @@ folds! {
     sum_squares SumSquares<T: Real> T => T, T::ZERO, true, |a, x| a + x * x, |a, b| a + b;
     /// Largest magnitudes; NaN wins.
     max_abs MaxAbs<T: Real> T => T, T::ZERO, true, |a, x| a.nan_max(x.abs()), |a, b| a.nan_max(b);
+}
+
+/// The extremum of a dense row, for use inside vectorised loops.
+#[inline(always)]
+pub(super) fn extremum_row<const MAX: bool, T: Bounded>(x: &[T]) -> T {
+    if MAX { row::<Max<T>>(x, ()) } else { row::<Min<T>>(x, ()) }
 }
 
 struct Any;
