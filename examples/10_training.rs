@@ -4,7 +4,9 @@
 
 #![allow(clippy::print_stdout, reason = "an example shows its results")]
 
+use forge::CrossEntropy;
 use forge::axes::{Batch, Ffn, Model, Seq, Vocab};
+use forge::loss::Mean;
 use forge::nn::{Activation, Attention, Embedding, Heads, LayerNorm, Linear, Mlp, Module, Param};
 use forge::optim::{AdamW, Schedule, clip_global_norm};
 use forge::prelude::*;
@@ -73,8 +75,7 @@ fn main() -> Result<(), Error> {
         let letters = words(key.derive("train").derive(step));
         let target = letters.flip(Seq);
         let scores = model.forward(&letters);
-        // Minus the mean log-probability of the right letter.
-        let loss = scores.log_softmax(Vocab).index_select(Vocab, &target).mean_all().scale(-1.0);
+        let loss = scores.cross_entropy(Vocab, &target, CrossEntropy::new(), Mean);
         let mut grads = loss.backward()?;
         clip_global_norm(&mut grads, 1.0)?;
         optimizer.set_lr_factor(schedule.factor(step as u64));

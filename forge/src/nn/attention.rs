@@ -4,12 +4,12 @@ use super::Module;
 use super::debug::debug_layer;
 use super::init::{filled, kaiming_uniform};
 use super::param::Param;
-use crate::axes::{Group, Head, HeadDim, Key, KvHead, Model, Rest, Seq};
+use crate::axes::{Head, HeadDim, Key, KvHead, Model, Rest, Seq};
 use crate::dtype::Differentiable;
 use crate::error::{Error, Result, raise};
 use crate::rng;
 use crate::tensor::{Tensor, sizes, wrap};
-use crate::{Rope, Softmax};
+use crate::{Attention as Attend, Rope};
 use forge_axes::{Axes, Axis, Distinct, Has, Lacks, SizeArg, SubsetOf};
 use forge_macros::fallible;
 
@@ -206,7 +206,6 @@ impl<M: Axis, D: Differentiable> Attention<M, D> {
         x: &Tensor<(Rest, Seq, Model), D>,
         table: Option<&crate::RopeTable>,
     ) -> Result<Tensor<(Rest, Seq, Model), D>> {
-        let Heads { query, kv, dim } = self.heads();
         let mut q = x.try_dot(&called::<(Model, Head, HeadDim), _, _>(&self.q), Model)?;
         let mut k = x.try_dot(&called::<(Model, KvHead, HeadDim), _, _>(&self.k), Model)?.rename(Seq, Key);
         let mut v = x.try_dot(&called::<(Model, KvHead, HeadDim), _, _>(&self.v), Model)?.rename(Seq, Key);
@@ -219,21 +218,8 @@ impl<M: Axis, D: Differentiable> Attention<M, D> {
             q = q.try_rope(Seq, HeadDim, table)?;
             k = k.try_rope(Key, HeadDim, table)?;
         }
-        let q = q.try_split(Head, (KvHead, Group), (kv, query / kv))?;
-        let scores = q.try_dot(&k, HeadDim)?; // (Rest, Seq, KvHead, Group, Key)
-        let how = Softmax::new().scale((dim as f64).sqrt().recip());
-        let n = x.size(Seq);
-        let mask = self.window.map(|width| {
-            let hidden = |i: usize| (i / n).abs_diff(i % n) >= width;
-            Tensor::<(Seq, Key)>::from_fn((n, n), |i| if hidden(i) { f32::NEG_INFINITY } else { 0.0 }).to::<D>()
-        });
-        let p = match (&mask, self.causal) {
-            (None, false) => scores.try_softmax_with(Key, how)?,
-            (None, true) => scores.try_softmax_with(Key, how.causal(Seq, 0))?,
-            (Some(m), false) => scores.try_softmax_with(Key, how.mask(m))?,
-            (Some(m), true) => scores.try_softmax_with(Key, how.mask(m).causal(Seq, 0))?,
-        };
-        let y = p.try_dot(&v, Key)?.try_merge((KvHead, Group), Head)?; // (Rest, Seq, Head, HeadDim)
+        let how = if self.causal { Attend::causal() } else { Attend::full() };
+        let y = q.try_attention(&k, &v, self.window.map_or(how, |width| how.window(width)))?;
         let y = y.try_dot(&called::<(Head, HeadDim, Model), _, _>(&self.out), (Head, HeadDim))?;
         Ok(match &self.bias {
             Some(b) => y + &called::<Model, _, _>(&b.out),

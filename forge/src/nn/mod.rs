@@ -9,6 +9,7 @@
 //! | [`Embedding`] | ids become vectors along one | `weight` |
 //! | [`LayerNorm`], [`RmsNorm`] | one | `weight`, `bias` |
 //! | [`GroupNorm`] | channels and space | `weight`, `bias` |
+//! | [`Conv1d`], [`ConvTranspose1d`], [`Conv2d`] | space, and from one to another | `weight`, `bias` |
 //! | [`Mlp`] | one, through a wider one | `up`, `gate`, `down`: each a `Linear` |
 //! | [`Attention`] | positions and features | `q`, `k`, `v`, `out`, `bias.q` .. |
 //! | [`Lstm`] | time, and from one to another | `weight_ih`, `weight_hh`, `bias` |
@@ -46,6 +47,8 @@
 //! ```
 
 mod attention;
+mod conv1d;
+mod conv2d;
 mod cx;
 mod debug;
 mod dropout;
@@ -64,6 +67,8 @@ mod rms_norm;
 mod state;
 
 pub use attention::{Attention, AttentionBias, Heads};
+pub use conv1d::{Conv1d, ConvTranspose1d};
+pub use conv2d::Conv2d;
 pub use cx::{Cx, Mode, Probe};
 pub use dropout::Dropout;
 pub use embedding::Embedding;

@@ -5,6 +5,7 @@ use forge::prelude::*;
 use forge::rng::Key;
 
 mod attention;
+mod conv;
 mod dropout;
 mod embedding;
 mod lstm;
