@@ -76,7 +76,14 @@ impl How {
             Pad::By(before, after) => (before, after),
             Pad::Causal => (taps.saturating_sub(1).saturating_mul(self.dilation), 0),
         };
-        Steps { stride: [self.stride; 2], dilation: [self.dilation; 2], pad: [pad; 2], groups: self.groups }
+        let may_be_short = matches!(self.pad, Pad::Causal);
+        Steps {
+            stride: [self.stride; 2],
+            dilation: [self.dilation; 2],
+            pad: [pad; 2],
+            groups: self.groups,
+            may_be_short,
+        }
     }
 }
 
@@ -89,7 +96,8 @@ pub(super) fn check_groups<Cut: Axis>(layer: &'static str, sizes: [usize; 2], gr
         return Err(Error::argument(layer, what));
     }
     if groups > 1 && Cut::KEY.fixed.is_some() {
-        let what = format!("axis `{}` has a fixed size, so the weights of {groups} groups cannot cut it", Cut::KEY.name);
+        let what =
+            format!("axis `{}` has a fixed size, so the weights of {groups} groups cannot cut it", Cut::KEY.name);
         return Err(Error::argument(layer, what));
     }
     Ok(())
@@ -303,7 +311,15 @@ impl<T: Resizable, I: Axis, O: Axis, D: Differentiable> ConvTranspose1d<T, I, O,
         };
         let steps = self.how.steps(self.weight.shape()[0]);
         let bias = self.bias.as_ref().map(|b| b.raw());
-        let y = raw::conv_transpose(x.raw(), self.weight.raw(), bias, &axes, &steps, [self.how.extra; 2], "conv_transpose1d")?;
+        let y = raw::conv_transpose(
+            x.raw(),
+            self.weight.raw(),
+            bias,
+            &axes,
+            &steps,
+            [self.how.extra; 2],
+            "conv_transpose1d",
+        )?;
         Ok(wrap(y))
     }
 }

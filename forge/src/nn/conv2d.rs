@@ -1,8 +1,8 @@
 //! [`Conv2d`]: filters over images.
 
 use super::Module;
-use super::debug::debug_layer;
 use super::conv1d::{add_bias, check_groups};
+use super::debug::debug_layer;
 use super::init::kaiming_uniform;
 use super::param::Param;
 use crate::axes::{KernelHeight, KernelWidth};
@@ -136,7 +136,7 @@ impl<H: Resizable, W: Resizable, I: Axis, O: Axis, D: Differentiable> Conv2d<H, 
             names: names::<X, (KernelHeight, KernelWidth, I, O)>(),
         };
         let StepsOf { stride, dilation, pad, groups } = self.steps;
-        let steps = Steps { stride, dilation, pad: pad.map(|p| (p, p)), groups };
+        let steps = Steps { stride, dilation, pad: pad.map(|p| (p, p)), groups, may_be_short: false };
         add_bias(raw::conv(x.raw(), self.weight.raw(), &axes, &steps, "conv2d")?, self.bias.as_ref())
     }
 }

@@ -9,7 +9,12 @@ use forge::rng::Key;
 axes! { Fixed = 4 }
 
 /// A convolution along time in plain loops: `y[t, o]` of `x[t, i]`.
-fn plain_conv1d(x: &Tensor<(Time, Channel), f64>, w: &Tensor<(Tap, Channel, OutChannel), f64>, b: &[f64], how: (usize, usize, usize, usize, usize)) -> Vec<f64> {
+fn plain_conv1d(
+    x: &Tensor<(Time, Channel), f64>,
+    w: &Tensor<(Tap, Channel, OutChannel), f64>,
+    b: &[f64],
+    how: (usize, usize, usize, usize, usize),
+) -> Vec<f64> {
     let (stride, dilation, before, after, groups) = how;
     let (n, taps, cin, cout) = (x.size(Time) + before + after, w.size(Tap), w.size(Channel), w.size(OutChannel));
     let mut y = Vec::new();
@@ -61,7 +66,10 @@ fn conv1d() {
     assert_eq!(names(&plain), ["weight"]);
     assert_eq!(names(&Conv::new((4, 6), 3, key)), ["bias", "weight"]);
     let bound = (1.0f64 / 12.0).sqrt();
-    assert!(plain.weight.to_vec().iter().all(|w| w.abs() <= bound) && plain.weight.to_vec().iter().any(|w| w.abs() > 0.9 * bound));
+    assert!(
+        plain.weight.to_vec().iter().all(|w| w.abs() <= bound)
+            && plain.weight.to_vec().iter().any(|w| w.abs() > 0.9 * bound)
+    );
 
     // A causal layer does not look ahead.
     let conv = Conv::new((4, 6), 3, key).dilation(2).causal();
@@ -120,7 +128,9 @@ fn conv2d() {
         let out = |n: usize, k: usize, i: usize| (n + 2 * pad[i] - (k - 1) * dilation[i] - 1) / stride[i] + 1;
         let (h, v) = (out(5, *kh, 0), out(6, *kw, 1));
         assert_eq!(y.shape(), [h, v, *cout]);
-        let at = |o: usize, k: usize, i: usize, n: usize| (o * stride[i] + k * dilation[i]).checked_sub(pad[i]).filter(|p| *p < n);
+        let at = |o: usize, k: usize, i: usize, n: usize| {
+            (o * stride[i] + k * dilation[i]).checked_sub(pad[i]).filter(|p| *p < n)
+        };
         for (i, got) in y.to_vec().into_iter().enumerate() {
             let (r, c, o) = (i / cout / v, i / cout % v, i % cout);
             let mut s = b.get(o);
@@ -145,6 +155,6 @@ fn groups_of_a_fixed_axis() {
     let error = Conv1d::<Time, Fixed, OutChannel>::try_grouped((Fixed, 4), 3, 2, Key::new(0)).unwrap_err();
     assert!(error.to_string().contains("axis `Fixed` has a fixed size"), "{error}");
     let whole = Conv1d::<Time, Fixed, OutChannel>::new((Fixed, 4), 3, Key::new(0));
-    let y: Tensor<(Time, OutChannel)> = whole.forward(&Tensor::ones((5, Fixed)));
+    let y: Tensor<(Time, OutChannel)> = whole.forward(&Tensor::<(Time, Fixed)>::ones((5, Fixed)));
     assert_eq!(y.shape(), [3, 4]);
 }
