@@ -1,0 +1,52 @@
+//! Little-endian numbers inside a block.
+
+use half::f16;
+
+/// The half-precision number at byte `at`.
+#[inline(always)]
+pub(crate) fn half(b: &[u8], at: usize) -> f32 {
+    half_bits(u16_at(b, at))
+}
+
+/// Half to single precision in integer arithmetic: the same on every arm, and a payload of NaN is kept.
+#[inline(always)]
+pub(crate) fn half_bits(bits: u16) -> f32 {
+    f16::from_bits(bits).to_f32_const()
+}
+
+/// The 16-bit number at byte `at`.
+#[inline(always)]
+pub(crate) fn u16_at(b: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([b[at], b[at + 1]])
+}
+
+/// The 32-bit number at byte `at`.
+#[inline(always)]
+pub(crate) fn u32_at(b: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]])
+}
+
+/// The 6-bit scales and minima of `Q4_K` and `Q5_K`, eight each, from their twelve bytes.
+#[inline(always)]
+pub(crate) fn scales6(b: &[u8]) -> ([u8; 8], [u8; 8]) {
+    let (mut scale, mut min) = ([0; 8], [0; 8]);
+    for j in 0..4 {
+        scale[j] = b[j] & 63;
+        min[j] = b[j + 4] & 63;
+        scale[j + 4] = b[j + 8] & 15 | b[j] >> 6 << 4;
+        min[j + 4] = b[j + 8] >> 4 | b[j + 4] >> 6 << 4;
+    }
+    (scale, min)
+}
+
+/// The sixteen 6-bit scales of `Q3_K`, from -32 to 31, from their twelve bytes.
+#[inline(always)]
+pub(crate) fn scales6_signed(b: &[u8]) -> [i8; 16] {
+    let mut scale = [0; 16];
+    for j in 0..16 {
+        let low = if j < 8 { b[j] & 15 } else { b[j - 8] >> 4 };
+        let high = b[8 + j % 4] >> (2 * (j / 4)) & 3;
+        scale[j] = (low | high << 4) as i8 - 32;
+    }
+    scale
+}
