@@ -65,7 +65,7 @@ impl<D: Differentiable> Mlp<D> {
 }
 
 /// Points of two interleaved spirals, with the right class of each as a one-hot row.
-pub struct Data<D = f32> {
+pub struct Data<D: Differentiable = f32> {
     /// Where the points are.
     pub points: Tensor<(Point, Coordinate), D>,
     one_hot: Tensor<(Point, Class), D>,

@@ -10,9 +10,6 @@ pub trait Bool: 'static {
     /// `self || X contains A`.
     #[doc(hidden)]
     type OrIn<X: Axes, A: Axis>: Bool;
-    /// `A` pushed onto `L` when true, `L` when false.
-    #[doc(hidden)]
-    type PushIf<L: Axes, A: Axis>: Axes;
     /// `L` when true, `A` pushed onto `L` when false.
     #[doc(hidden)]
     type PushUnless<L: Axes, A: Axis>: Axes;
@@ -29,7 +26,6 @@ pub struct False;
 impl Bool for True {
     const VALUE: bool = true;
     type OrIn<X: Axes, A: Axis> = True;
-    type PushIf<L: Axes, A: Axis> = L::Push<A>;
     type PushUnless<L: Axes, A: Axis> = L;
     type AppendOrPush<L: Axes, New: Axes, A: Axis> = New::AppendTo<L>;
 }
@@ -37,7 +33,6 @@ impl Bool for True {
 impl Bool for False {
     const VALUE: bool = false;
     type OrIn<X: Axes, A: Axis> = X::Contains<A>;
-    type PushIf<L: Axes, A: Axis> = L;
     type PushUnless<L: Axes, A: Axis> = L::Push<A>;
     type AppendOrPush<L: Axes, New: Axes, A: Axis> = L::Push<A>;
 }

@@ -40,7 +40,7 @@ pub trait PermutationOf<Y: Axes> {}
 impl<X: Axes, Y: Axes> PermutationOf<Y> for X
 where
     [X]: MissesNone<Minus<Y, X>, X>,
-    [Y]: MissesNone<Minus<X, Y>, Y> + RepeatsNone<Y::RepeatsInto<()>, Y>,
+    [Y]: MissesNone<Minus<X, Y>, Y> + EachOnce<Y::Each>,
 {
 }
 
@@ -50,14 +50,20 @@ impl<X: Axes, New: Axes, Old: Axes> RoomFor<New, Old> for X where [X]: RoomForAl
 
 /// No axis appears twice in `Self`.
 pub trait Distinct {}
-impl<X: Axes> Distinct for X where [X]: RepeatsNone<X::RepeatsInto<()>, X> {}
+impl<X: Axes> Distinct for X where [X]: EachOnce<X::Each> {}
 
 // ---- the bounds behind them ------------------------------------------------------------------------------------
 //
 // For each list there is one impl to choose from (the lists differ in length). Only so does rustc go on to the bound
 // that fails at the bottom and names one axis; with two candidates it stops at "the trait bound is not satisfied".
 
-/// Asked of `[L]`: `L` has every axis of a tuple.
+/// Asked of `[L]`: `L` has every axis of a tuple. It fails itself, and not a bound below it, only for lists that are
+/// not known.
+#[diagnostic::on_unimplemented(
+    message = "in generic code, an unknown list of axes is not known to be a subset of another",
+    label = "state the bound `SubsetOf` that the notes name",
+    note = "or run the block with `over`, where every list is known"
+)]
 pub trait HasAll<Each> {}
 /// Asked of `[L]`: `L` has no axis of a tuple.
 pub trait LacksAll<Each> {}
@@ -70,23 +76,38 @@ pub trait RoomForOne<New, Old, L> {}
 #[diagnostic::do_not_recommend]
 impl<L: Axes, New: Axis, Old: Axes> RoomForOne<New, Old, L> for [L] where Minus<L, Old>: Axes<Contains<New> = False> {}
 
+/// Asked of `[L]`: no axis of a tuple is there again later in it.
+pub trait EachOnce<Each> {}
+
+/// Asked of `[L]`: the axis `A` of `L` is not among those after it.
+#[diagnostic::on_unimplemented(
+    message = "axis `{A}` appears twice in `{L}`",
+    label = "duplicate axis `{A}`",
+    note = "where the axes are generic, say that they differ: `{L}: Distinct`"
+)]
+pub trait Once<A, Later, L> {}
+#[diagnostic::do_not_recommend]
+impl<A: Axis, Later: Axes<Contains<A> = False>, L> Once<A, Later, L> for [L] {}
+
 macro_rules! each {
-    ($($($t:ident)*;)+) => {$(
+    ($($($t:ident)*: $($a:ident $later:ty),*;)+) => {$(
         impl<L, $($t: Axis),*> HasAll<($($t,)*)> for [L] where $(L: Has<$t>),* {}
         impl<L, $($t: Axis),*> LacksAll<($($t,)*)> for [L] where $(L: Lacks<$t>),* {}
         impl<L, Old, $($t: Axis),*> RoomForAll<($($t,)*), Old> for [L] where $([L]: RoomForOne<$t, Old, L>),* {}
+        impl<L, $($t: Axis),*> EachOnce<($($t,)*)> for [L] where $([L]: Once<$a, $later, L>),* {}
     )+};
 }
 each! {
-    ;
-    A;
-    A B;
-    A B C;
-    A B C D;
-    A B C D E;
-    A B C D E F;
-    A B C D E F G;
-    A B C D E F G H;
+    :;
+    A:;
+    A B: A B;
+    A B C: A (B, C), B C;
+    A B C D: A (B, C, D), B (C, D), C D;
+    A B C D E: A (B, C, D, E), B (C, D, E), C (D, E), D E;
+    A B C D E F: A (B, C, D, E, F), B (C, D, E, F), C (D, E, F), D (E, F), E F;
+    A B C D E F G: A (B, C, D, E, F, G), B (C, D, E, F, G), C (D, E, F, G), D (E, F, G), E (F, G), F G;
+    A B C D E F G H: A (B, C, D, E, F, G, H), B (C, D, E, F, G, H), C (D, E, F, G, H), D (E, F, G, H), E (F, G, H),
+        F (G, H), G H;
 }
 
 /// The empty list.
@@ -102,12 +123,3 @@ impl Empty for () {}
 pub trait MissesNone<Missing, L> {}
 #[diagnostic::do_not_recommend]
 impl<L, M: Empty> MissesNone<M, L> for [L] {}
-
-/// Asked of `[L]`: `L` repeats none of its axes. Holds for `()` alone, so that the error names the repeated ones.
-#[diagnostic::on_unimplemented(
-    message = "axis `{Repeated}` appears twice in `{L}`",
-    label = "duplicate axis `{Repeated}`"
-)]
-pub trait RepeatsNone<Repeated, L> {}
-#[diagnostic::do_not_recommend]
-impl<L, M: Empty> RepeatsNone<M, L> for [L] {}

@@ -46,8 +46,8 @@ mod size;
 
 pub use crate::bool::{Bool, False, True};
 pub use crate::check::{
-    Distinct, Empty, Has, HasAll, Lacks, LacksAll, MissesNone, NoneIn, PermutationOf, RepeatsNone, RoomFor, RoomForAll,
-    RoomForOne, SubsetOf,
+    Distinct, EachOnce, Empty, Has, HasAll, Lacks, LacksAll, MissesNone, NoneIn, Once, PermutationOf, RoomFor,
+    RoomForAll, RoomForOne, SubsetOf,
 };
 #[doc(hidden)]
 pub use crate::id::*;

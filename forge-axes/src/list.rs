@@ -13,7 +13,8 @@ pub const MAX_AXES: usize = 8;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a list of axes",
     label = "expected `()`, one axis, or a tuple of 2 to 8 axes",
-    note = "write a one-axis tensor `Tensor<A>`, not `Tensor<(A,)>`"
+    note = "an axis is a name that `axes!` declares: not a position, not a string",
+    note = "one axis stands bare: `A`, not `(A,)`"
 )]
 pub trait Axes: 'static {
     /// Number of axes.
@@ -46,11 +47,9 @@ pub trait Axes: 'static {
     type AppendTo<L: Axes>: Axes;
     #[doc(hidden)]
     type ReplaceInto<A: Axis, New: Axes, Acc: Axes>: Axes;
-    /// The axes that occur again later in the list.
-    #[doc(hidden)]
-    type RepeatsInto<Acc: Axes>: Axes;
 }
 
+#[diagnostic::do_not_recommend]
 impl Axes for () {
     const RANK: usize = 0;
     const KEYS: &'static [Key<'static>] = &[];
@@ -66,7 +65,6 @@ impl Axes for () {
     type UnionInto<L: Axes> = L;
     type AppendTo<L: Axes> = L;
     type ReplaceInto<A: Axis, New: Axes, Acc: Axes> = Acc;
-    type RepeatsInto<Acc: Axes> = Acc;
 }
 
 #[diagnostic::do_not_recommend]
@@ -89,11 +87,11 @@ impl<H: Axis> Axes for H {
     type UnionInto<L: Axes> = <L::Contains<H> as Bool>::PushUnless<L, H>;
     type AppendTo<L: Axes> = L::Push<H>;
     type ReplaceInto<A: Axis, New: Axes, Acc: Axes> = <Eq<H, A> as Bool>::AppendOrPush<Acc, New, H>;
-    type RepeatsInto<Acc: Axes> = Acc;
 }
 
 /// Stands for a list that would need more than 8 axes. No tensor can have it: its rank does not evaluate.
 pub struct MoreThan8Axes;
+#[diagnostic::do_not_recommend]
 impl Axes for MoreThan8Axes {
     const RANK: usize = panic!("a tensor may have at most 8 axes");
     const KEYS: &'static [Key<'static>] = panic!("a tensor may have at most 8 axes");
@@ -109,7 +107,6 @@ impl Axes for MoreThan8Axes {
     type UnionInto<L: Axes> = Self;
     type AppendTo<L: Axes> = Self;
     type ReplaceInto<A: Axis, New: Axes, Acc: Axes> = Self;
-    type RepeatsInto<Acc: Axes> = Acc;
 }
 
 /// The list of the given axes: one stands bare, several in a tuple.
@@ -139,6 +136,8 @@ macro_rules! index {
 }
 macro_rules! list {
     ($n:literal; $h:ident, $($t:ident $i:tt),+; $new:ident => $push:ty) => {
+        // Where a type is no list, to name all the tuples helps nobody.
+        #[diagnostic::do_not_recommend]
         impl<$h: Axis, $($t: Axis),+> Axes for ($h, $($t),+) {
             const RANK: usize = $n;
             const KEYS: &'static [Key<'static>] = &[$h::KEY, $($t::KEY),+];
@@ -166,9 +165,6 @@ macro_rules! list {
                 Q,
                 New,
                 <Eq<$h, Q> as Bool>::AppendOrPush<Acc, New, $h>,
-            >;
-            type RepeatsInto<Acc: Axes> = <tail!($($t),+) as Axes>::RepeatsInto<
-                <<tail!($($t),+) as Axes>::Contains<$h> as Bool>::PushIf<Acc, $h>,
             >;
         }
         impl<$h: Axis, $($t: Axis),+> FirstAxis for ($h, $($t),+) {

@@ -2,9 +2,9 @@
 
 use crate::errors::Errors;
 use crate::syntax::Invocation;
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
-use std::collections::HashMap;
+use std::collections::HashSet;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Result};
 use syn::punctuated::Punctuated;
@@ -63,16 +63,14 @@ pub(crate) fn expand(input: TokenStream) -> Result<TokenStream> {
 }
 
 fn validate(declarations: Declarations, errors: &mut Errors) -> Vec<Axis> {
-    let mut seen: HashMap<String, Span> = HashMap::new();
+    let mut seen = HashSet::new();
     let mut axes = Vec::new();
     for d in declarations.0 {
         let name = d.name.unraw().to_string();
-        if let Some(first) = seen.get(&name) {
+        if !seen.insert(name.clone()) {
             errors.at(d.name.span(), format!("axis `{name}` is declared twice"));
-            errors.at(*first, format!("axis `{name}` is first declared here"));
             continue;
         }
-        seen.insert(name.clone(), d.name.span());
         let size = d.size.and_then(|e| match size(&e, &name) {
             Ok(n) => Some(n),
             Err(e) => {

@@ -6,7 +6,9 @@ use proc_macro2::{Delimiter, Group, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 use syn::parse::{Parse, ParseStream, Result};
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, FnArg, GenericParam, Ident, ImplItemFn, Pat, ReturnType, Type};
+use syn::{
+    Attribute, Error, FnArg, GenericArgument, GenericParam, Ident, ImplItemFn, Pat, PathArguments, ReturnType, Type,
+};
 
 /// `#[fallible]` on methods and associated functions, `#[fallible(free)]` on functions outside an `impl`.
 struct Options {
@@ -87,9 +89,11 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> Result<TokenStr
     // Documentation belongs to one of them; `Result` is `must_use` already.
     let twin_attrs = f.attrs.iter().filter(|a| !a.path().is_ident("doc") && !a.path().is_ident("must_use"));
     let (vis, body) = (&f.vis, &f.block);
+    let rank = result_rank(&f.sig.output);
     let mut panicking = Group::new(
         Delimiter::Brace,
         quote! {
+            #rank
             match #callee #turbofish (#(#args),*) {
                 ::core::result::Result::Ok(value) => value,
                 ::core::result::Result::Err(error) => crate::error::raise(error),
@@ -146,6 +150,17 @@ fn result_type(output: &ReturnType) -> Option<Span> {
     p.path.segments.last().filter(|s| s.ident == "Result").map(|s| s.ident.span())
 }
 
+/// For a result `Tensor<Y, ...>`, its rank as a constant of the method that the user calls: that there are more axes
+/// than a tensor may have is found only when code is generated, and is then said to be at that call.
+fn result_rank(output: &ReturnType) -> Option<TokenStream> {
+    let ReturnType::Type(_, t) = output else { return None };
+    let Type::Path(p) = &**t else { return None };
+    let tensor = p.path.segments.last().filter(|s| s.ident == "Tensor")?;
+    let PathArguments::AngleBracketed(args) = &tensor.arguments else { return None };
+    let Some(GenericArgument::Type(axes)) = args.args.first() else { return None };
+    Some(quote!(const { <#axes as ::forge_axes::Axes>::RANK };))
+}
+
 fn docs(attrs: &[Attribute]) -> String {
     attrs.iter().filter(|a| a.path().is_ident("doc")).map(|a| a.to_token_stream().to_string()).collect()
 }
@@ -182,6 +197,7 @@ mod tests {
             #[doc = #panics]
             #[track_caller]
             pub fn dot<'a, R: Axes, const N: usize>(&self, rhs: &'a R, n: [usize; N]) -> Tensor<R> where R: X {
+                const { <R as ::forge_axes::Axes>::RANK };
                 match self.try_dot::<R, N>(rhs, n) {
                     ::core::result::Result::Ok(value) => value,
                     ::core::result::Result::Err(error) => crate::error::raise(error),

@@ -1,7 +1,7 @@
 //! What the macros have in common: the crate's path in front, operands, and lists of axes.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, quote};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Result};
 use syn::punctuated::Punctuated;
@@ -117,6 +117,11 @@ fn bare_operand(s: ParseStream<'_>) -> Result<Expr> {
     Ok(e)
 }
 
+/// The value of an axis, where its name stands and in its hygiene, so that an error about it points there.
+pub(crate) fn axis_value(axis: &AxisPath) -> TokenStream {
+    quote_spanned!(axis.span()=> <#axis as ::core::default::Default>::default())
+}
+
 /// A list of axes as a type: one axis stands bare.
 pub(crate) fn list_type<'a>(axes: impl IntoIterator<Item = &'a AxisPath>) -> TokenStream {
     let v: Vec<_> = axes.into_iter().collect();
@@ -124,6 +129,12 @@ pub(crate) fn list_type<'a>(axes: impl IntoIterator<Item = &'a AxisPath>) -> Tok
         [one] => quote!(#one),
         _ => quote!((#(#v),*)),
     }
+}
+
+/// The type of the tensor that stands for a refused result. A list that is no type itself gives a scalar.
+pub(crate) fn refused_type(krate: &Path, axes: &[&AxisPath]) -> TokenStream {
+    let axes = if axes.len() > MAX_AXES { quote!(()) } else { list_type(axes.iter().copied()) };
+    quote!(#krate::Tensor<#axes>)
 }
 
 /// `[Batch, In]`, for messages.

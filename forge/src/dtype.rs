@@ -15,6 +15,8 @@ pub trait Dtype: 'static {
     const DTYPE: DType;
 }
 
+// An error then speaks of `Dtype`, not of how it is implemented.
+#[diagnostic::do_not_recommend]
 impl<T: Element> Dtype for T {
     const DTYPE: DType = T::DTYPE;
 }

@@ -11,11 +11,6 @@ use forge_axes::{Axes, Axis, Dyn, Fixed, Has, Key, Size, SizeArg};
 pub use forge_macros::{axes, einsum, rearrange, try_einsum};
 use std::marker::PhantomData;
 
-/// The value of an axis.
-pub fn value<A: Axis>() -> A {
-    A::default()
-}
-
 /// Stands for the value of a macro call that was refused, so that one mistake gives one error.
 pub fn stub<T>() -> T {
     unreachable!("a program with this call does not compile")
@@ -39,8 +34,8 @@ pub fn dtype_of<X: Axes, D: Dtype>(_: &Tensor<X, D>) -> PhantomData<D> {
     PhantomData
 }
 
-/// Is `A` one of the axes of the operands?
-pub fn in_operands<A: Axis, X: Axes + Has<A>>() {}
+/// Is `A` one of the axes `X` of the operands?
+pub fn in_operands<X: Axes + Has<A>, A: Axis>(_: A) {}
 
 /// Runs a plan.
 ///

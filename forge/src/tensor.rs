@@ -23,7 +23,7 @@ use std::marker::PhantomData;
 /// let y = x.dot(&w, In); // Tensor<(Batch, Out)>
 /// assert_eq!(y.get((1, 0)), 15.0);
 /// ```
-pub struct Tensor<X, D = f32> {
+pub struct Tensor<X: Axes, D: Dtype = f32> {
     raw: RawTensor,
     marker: PhantomData<fn() -> (X, D)>,
 }
@@ -39,7 +39,7 @@ pub(crate) fn wrap<X: Axes, D: Dtype>(raw: RawTensor) -> Tensor<X, D> {
     Tensor { raw, marker: PhantomData }
 }
 
-impl<X, D> Clone for Tensor<X, D> {
+impl<X: Axes, D: Dtype> Clone for Tensor<X, D> {
     fn clone(&self) -> Self {
         Self { raw: self.raw.clone(), marker: PhantomData }
     }
@@ -187,7 +187,7 @@ impl<X: Axes, D: Element> Tensor<X, D> {
     }
 }
 
-impl<X: Axes, D: Differentiable> Tensor<X, D> {
+impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// The same values as a new parameter: gradients are collected for it.
     ///
     /// ```
@@ -197,7 +197,10 @@ impl<X: Axes, D: Differentiable> Tensor<X, D> {
     /// assert_eq!(grads.get(&w).unwrap().item(), 6.0);
     /// ```
     #[must_use]
-    pub fn requires_grad(&self) -> Self {
+    pub fn requires_grad(&self) -> Self
+    where
+        D: Differentiable,
+    {
         let mut raw = self.raw.detach();
         raw.node = Some(autograd::leaf());
         wrap(raw)
@@ -208,7 +211,10 @@ impl<X: Axes, D: Differentiable> Tensor<X, D> {
     /// # Errors
     /// [`Error::NoGraph`] when it depends on none, [`Error::GraphConsumed`] after an earlier pass without
     /// [`Backward::retain`], a size error when `seed` has another shape.
-    pub fn backward_from(&self, seed: &Self, how: Backward) -> Result<Grads> {
+    pub fn backward_from(&self, seed: &Self, how: Backward) -> Result<Grads>
+    where
+        D: Differentiable,
+    {
         if let Some(a) = (0..X::RANK).find(|&a| self.shape()[a] != seed.shape()[a]) {
             return Err(names::<X, X>().mismatch("backward_from", (&self.raw, a), (&seed.raw, a)));
         }

@@ -1,7 +1,7 @@
 //! From [`Rearrange`] to calls of `Tensor`'s methods.
 
 use super::{Input, Output, Rearrange, Sized};
-use crate::syntax::{AxisPath, list_type};
+use crate::syntax::{AxisPath, axis_value, list_type};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::Path;
@@ -26,14 +26,14 @@ pub(super) fn expand(krate: &Path, r: &Rearrange) -> TokenStream {
     let vanishing = r.vanishing();
     if let Some((reducer, span)) = &r.reducer {
         let method = Ident::new(reducer.name(), *span);
-        let axes = values(&private, vanishing.iter().copied());
+        let axes = values(vanishing.iter().copied());
         step(quote!(#x.#method(#axes)));
         order.retain(|a| !vanishing.iter().any(|v| v.text() == a.text()));
     }
 
     let parts = r.parts();
     for new in parts.iter().filter(|p| p.size.is_some()) {
-        let (axis, size) = (value(&private, &new.axis), &new.size);
+        let (axis, size) = (axis_value(&new.axis), &new.size);
         step(quote!(#x.insert(#axis).expand(#axis, #size)));
         order.push(&new.axis);
     }
@@ -45,14 +45,14 @@ pub(super) fn expand(krate: &Path, r: &Rearrange) -> TokenStream {
 
     for o in &r.output {
         if let Output::Merge { parts, into } = o {
-            let to = value(&private, into);
+            let to = axis_value(into);
             step(match &parts[..] {
                 [one] => {
-                    let from = value(&private, &one.axis);
+                    let from = axis_value(&one.axis);
                     quote!(#x.rename(#from, #to))
                 }
                 _ => {
-                    let axes = values(&private, parts.iter().map(|p| &p.axis));
+                    let axes = values(parts.iter().map(|p| &p.axis));
                     quote!(#x.merge(#axes, #to))
                 }
             });
@@ -63,17 +63,13 @@ pub(super) fn expand(krate: &Path, r: &Rearrange) -> TokenStream {
     quote!({ #steps let #x: &#krate::Tensor<#result, _> = #x; #krate::Tensor::clone(#x) })
 }
 
-/// The value of an axis, at its place in the source. (A generic axis has no other.)
-fn value(private: &TokenStream, axis: &AxisPath) -> TokenStream {
-    quote_spanned!(axis.span()=> #private::value::<#axis>())
-}
-
-/// The value of a list: one axis stands bare.
-fn values<'a>(private: &TokenStream, axes: impl Iterator<Item = &'a AxisPath>) -> TokenStream {
-    let v: Vec<TokenStream> = axes.map(|a| value(private, a)).collect();
-    match &v[..] {
-        [one] => one.clone(),
-        _ => quote!((#(#v),*)),
+/// The value of a list, where its first axis stands: one axis stands bare.
+fn values<'a>(axes: impl Iterator<Item = &'a AxisPath>) -> TokenStream {
+    let axes: Vec<_> = axes.collect();
+    let v = axes.iter().map(|a| axis_value(a));
+    match &axes[..] {
+        [one] => axis_value(one),
+        _ => quote_spanned!(axes[0].span()=> (#(#v),*)),
     }
 }
 
@@ -101,10 +97,10 @@ fn split(private: &TokenStream, x: &Ident, whole: &AxisPath, parts: &[Sized]) ->
             checks.extend(quote_spanned!(other.span()=> #private::one_is_fixed::<#axis, #other>();));
         }
         let others = factors.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, f)| f);
-        let at = value(private, whole);
+        let at = axis_value(whole);
         rest.extend(quote!(let #size = #private::what_is_left::<#axis>(#x.size(#at), [#(#others),*]);));
     }
-    let (whole, parts) = (value(private, whole), values(private, parts.iter().map(|p| &p.axis)));
+    let (whole, parts) = (axis_value(whole), values(parts.iter().map(|p| &p.axis)));
     let sizes = match &sizes[..] {
         [one] => quote!(#one),
         _ => quote!((#(#sizes),*)),

@@ -11,7 +11,7 @@ mod check;
 mod expand;
 mod parse;
 
-use crate::syntax::{AxisPath, Invocation, list_type};
+use crate::syntax::{AxisPath, Invocation, refused_type};
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::Expr;
@@ -128,8 +128,8 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     if errors.is_empty() {
         return Ok(expand::expand(&krate, &input));
     }
-    let (errors, out) = (errors.tokens(), list_type(input.result_axes()));
-    Ok(quote!({ #errors #krate::__private::stub::<#krate::Tensor<#out>>() }))
+    let (errors, refused) = (errors.tokens(), refused_type(&krate, &input.result_axes()));
+    Ok(quote!({ #errors #krate::__private::stub::<#refused>() }))
 }
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ impl Parse for Output {
         if s.peek(token::Paren) {
             let parts = parts(s)?;
             if s.parse::<Option<Token![=>]>>()?.is_none() {
-                return Err(s.error("expected `=> Name`: the axis that these are merged into"));
+                return Err(s.error("expected the axis that these are merged into: `=> Name`"));
             }
             return Ok(Output::Merge { parts, into: s.parse()? });
         }

@@ -6,7 +6,7 @@ fn run(input: TokenStream) -> String {
     if text.contains("error") {
         return text;
     }
-    text.replace(' ', "").replace("forge::__private::", "").replace("value::", "")
+    text.replace(' ', "").replace("forge::__private::", "").replace("as::core::default::Default>::default()", ">()")
 }
 
 #[test]

@@ -58,14 +58,14 @@ pub struct Lstm<I: Axis, H: Axis, D: Differentiable = f32> {
 debug_layer!(Lstm<I: Axis, H: Axis, D: Differentiable>);
 
 /// What an [`Lstm`] knows of the past. For an input with the axes `X`, its axes are the others of `X`, then `H`.
-pub struct LstmState<X, D = f32> {
+pub struct LstmState<X: Axes, D: Dtype = f32> {
     /// The output of the last step.
     pub h: Tensor<X, D>,
     /// The cell.
     pub c: Tensor<X, D>,
 }
 
-impl<X, D> Clone for LstmState<X, D> {
+impl<X: Axes, D: Dtype> Clone for LstmState<X, D> {
     fn clone(&self) -> Self {
         Self { h: self.h.clone(), c: self.c.clone() }
     }

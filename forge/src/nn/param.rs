@@ -27,7 +27,7 @@ use std::ops::Deref;
 /// assert_eq!(grads.get(&bias).unwrap().to_vec(), [2.0, 4.0]);
 /// # Ok::<(), forge::Error>(())
 /// ```
-pub struct Param<X, D = f32> {
+pub struct Param<X: Axes, D: Dtype = f32> {
     tensor: Tensor<X, D>,
     leaf: NodeRef,
     trainable: bool,
@@ -101,7 +101,7 @@ impl<X: Axes, D: Float> Param<X, D> {
     }
 }
 
-impl<X, D> Deref for Param<X, D> {
+impl<X: Axes, D: Dtype> Deref for Param<X, D> {
     type Target = Tensor<X, D>;
     fn deref(&self) -> &Tensor<X, D> {
         &self.tensor

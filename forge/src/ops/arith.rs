@@ -1,7 +1,7 @@
 //! Arithmetic: `+ - * /`, their named forms, and the outer forms that grow the result.
 
 use crate::DynTensor;
-use crate::dtype::Number;
+use crate::dtype::{Dtype, Number};
 use crate::dyn_tensor::keys_of;
 use crate::error::{Error, raise};
 use crate::raw::{Names, RawTensor, arith, shape};
@@ -13,7 +13,7 @@ use forge_macros::fallible;
 
 macro_rules! binary {
     ($($(#[$doc:meta])* $name:ident $try_name:ident $outer:ident $op:ident;)*) => {
-        impl<X: Axes, D: Number> Tensor<X, D> {
+        impl<X: Axes, D: Dtype> Tensor<X, D> {
             $(
                 $(#[$doc])*
                 ///
@@ -22,7 +22,8 @@ macro_rules! binary {
                 /// # Errors
                 /// When a shared axis has two sizes.
                 #[fallible]
-                pub fn $name<R: Axes + SubsetOf<X>>(&self, rhs: &Tensor<R, D>) -> Self {
+                pub fn $name<R: Axes + SubsetOf<X>>(&self, rhs: &Tensor<R, D>) -> Self where D: Number,
+{
                     let plan = const { &PointwisePlan::new(X::KEYS, R::KEYS) };
                     Ok(wrap(arith::binary(BinaryOp::$op, self.raw(), rhs.raw(), plan, names::<X, R>())?))
                 }
@@ -34,7 +35,8 @@ macro_rules! binary {
                 /// # Errors
                 /// When a shared axis has two sizes.
                 #[fallible]
-                pub fn $outer<R: Axes>(&self, rhs: &Tensor<R, D>) -> Tensor<Union<X, R>, D> {
+                pub fn $outer<R: Axes>(&self, rhs: &Tensor<R, D>) -> Tensor<Union<X, R>, D> where D: Number,
+{
                     let plan = const { &OuterPlan::new(X::KEYS, R::KEYS, <Union<X, R> as Axes>::KEYS) };
                     Ok(wrap(outer(BinaryOp::$op, self.raw(), rhs.raw(), plan, names::<X, R>())?))
                 }
@@ -131,11 +133,12 @@ fn outer_dyn(op: BinaryOp, l: &DynTensor, r: &DynTensor) -> Result<DynTensor, Er
 
 macro_rules! scalar {
     ($($(#[$doc:meta])* $name:ident $op:ident;)*) => {
-        impl<X: Axes, D: Number> Tensor<X, D> {
+        impl<X: Axes, D: Dtype> Tensor<X, D> {
             $(
                 $(#[$doc])*
                 #[fallible]
-                pub fn $name(&self, s: f64) -> Self {
+                pub fn $name(&self, s: f64) -> Self where D: Number,
+{
                     Ok(wrap(arith::scalar(BinaryOp::$op, self.raw(), s)?))
                 }
             )*

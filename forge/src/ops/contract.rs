@@ -1,7 +1,7 @@
 //! Contractions by axis name.
 
 use crate::DynTensor;
-use crate::dtype::Float;
+use crate::dtype::{Dtype, Float};
 use crate::dyn_tensor::{DynAxis, check_distinct, keys_of, list_text};
 use crate::error::Error;
 use crate::raw::{Names, arith, contract as raw};
@@ -11,7 +11,7 @@ use forge_axes::{Axes, Axis, Distinct, Dot, Has, Project, SubsetOf, Union, list_
 use forge_kernels::arith::BinaryOp;
 use forge_macros::fallible;
 
-impl<X: Axes, D: Float> Tensor<X, D> {
+impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// Sum of products over the axis (or axes) `over`, which both operands have.
     ///
     /// Every other axis that both have is a batch axis. The result has the left operand's remaining axes in their
@@ -34,6 +34,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     pub fn dot<R: Axes, S: Axes>(&self, rhs: &Tensor<R, D>, over: S) -> Tensor<Dot<X, R, S>, D>
     where
         S: SubsetOf<X> + SubsetOf<R>,
+        D: Float,
     {
         let _ = over;
         let plan = const { &ContractPlan::new(X::KEYS, R::KEYS, <Dot<X, R, S> as Axes>::KEYS) };
@@ -59,6 +60,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     pub fn project<I: Axis, O: Axis>(&self, matrix: &Tensor<(I, O), D>) -> Tensor<Project<X, I, O>, D>
     where
         X: Has<I>,
+        D: Float,
     {
         let plan = const { &ContractPlan::new(X::KEYS, <(I, O)>::KEYS, <Project<X, I, O> as Axes>::KEYS) };
         Ok(wrap(raw::contract(self.raw(), matrix.raw(), plan, names::<X, (I, O)>(), "project")?))
@@ -76,6 +78,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     ) -> Tensor<Project<X, I, O>, D>
     where
         X: Has<I>,
+        D: Float,
     {
         let y = self.try_project(matrix)?;
         let plan = const { &PointwisePlan::new(<Project<X, I, O> as Axes>::KEYS, O::KEYS) };
@@ -91,6 +94,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     pub fn einsum<R: Axes, Y: Axes>(&self, rhs: &Tensor<R, D>) -> Tensor<Y, D>
     where
         Y: SubsetOf<Union<X, R>> + Distinct,
+        D: Float,
     {
         let plan = const { &ContractPlan::new(X::KEYS, R::KEYS, Y::KEYS) };
         Ok(wrap(raw::contract(self.raw(), rhs.raw(), plan, names::<X, R>(), "einsum")?))

@@ -18,7 +18,7 @@ use crate::raw::{Names, RawTensor, shape};
 use crate::tensor::{Tensor, at, names, position, wrap};
 use forge_axes::plan::{self, MergePlan};
 use forge_axes::{
-    Axes, Axis, Distinct, FirstAxis, Has, Key, Lacks, Merge, Minus, NoneIn, PermutationOf, Remove, Replace, Resizable,
+    Axes, Axis, Distinct, FirstAxis, Has, Key, Lacks, Merge, Minus, PermutationOf, Remove, Replace, Resizable, RoomFor,
     SubsetOf,
 };
 use forge_macros::fallible;
@@ -97,8 +97,8 @@ impl<X: Axes, D: Dtype> Tensor<X, D> {
     #[fallible]
     pub fn gather<A: Axis, P: Axes>(&self, axis: A, index: impl Indices<P>, into: P) -> Tensor<Replace<X, A, P>, D>
     where
-        X: Has<A>,
-        P: Distinct + NoneIn<Remove<X, A>>,
+        X: Has<A> + RoomFor<P, A>,
+        P: Distinct,
     {
         let _ = (axis, into);
         let index = index.to_raw();

@@ -26,7 +26,7 @@ use forge_macros::fallible;
 /// let loss = x.linear_distill(Token, Model, &w, Vocab, Distill::new(&rows, &classes, &probs).sum());
 /// assert!((loss.item() - 1.5 * 4f32.ln()).abs() < 1e-6);
 /// ```
-pub struct Distill<'a, N, D = f32> {
+pub struct Distill<'a, N: Axes, D: Dtype = f32> {
     rows: &'a Tensor<N, i64>,
     classes: &'a Tensor<N, i64>,
     probs: &'a Tensor<N, D>,
@@ -34,12 +34,12 @@ pub struct Distill<'a, N, D = f32> {
     scale: f64,
 }
 
-impl<N, D> Clone for Distill<'_, N, D> {
+impl<N: Axes, D: Dtype> Clone for Distill<'_, N, D> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<N, D> Copy for Distill<'_, N, D> {}
+impl<N: Axes, D: Dtype> Copy for Distill<'_, N, D> {}
 
 impl<'a, N: Axis, D: Dtype> Distill<'a, N, D> {
     /// The mean over the entries.

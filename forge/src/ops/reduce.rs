@@ -1,7 +1,7 @@
 //! Reductions over axes by name.
 
 use crate::DynTensor;
-use crate::dtype::{Element, Float, Number, Summable};
+use crate::dtype::{Dtype, Element, Float, Number, Summable};
 use crate::dyn_tensor::{DynAxis, check_distinct, keys_of};
 use crate::error::Error;
 use crate::raw::reduce::{self as raw, Norm, Over, Standardize};
@@ -104,11 +104,12 @@ impl<'m, M> From<&'m M> for Masked<'m, M> {
 /// `name(over)`, `name_all()` in both forms, for reductions that the untyped core does in one call.
 macro_rules! reductions {
     ($bound:ident => $out:ty; $($(#[$doc:meta])* $name:ident $all:ident (|$x:ident, $o:ident| $call:expr);)*) => {
-        impl<X: Axes, D: $bound> Tensor<X, D> {
+        impl<X: Axes, D: Dtype> Tensor<X, D> {
             $(
                 $(#[$doc])*
                 #[fallible]
-                pub fn $name<S: Axes + SubsetOf<X>>(&self, over: S) -> Tensor<Minus<X, S>, $out> {
+                pub fn $name<S: Axes + SubsetOf<X>>(&self, over: S) -> Tensor<Minus<X, S>, $out> where D: $bound,
+{
                     let _ = over;
                     let ($x, axes) = (self.raw(), positions::<X, S>());
                     let $o = Over { axes: &axes, keys: X::KEYS };
@@ -117,7 +118,8 @@ macro_rules! reductions {
 
                 #[doc = concat!("[`Self::", stringify!($name), "`] of all elements.")]
                 #[fallible]
-                pub fn $all(&self) -> Tensor<(), $out> {
+                pub fn $all(&self) -> Tensor<(), $out> where D: $bound,
+{
                     let ($x, axes) = (self.raw(), every::<X>());
                     let $o = Over { axes: &axes, keys: X::KEYS };
                     Ok(wrap($call?))
@@ -202,7 +204,7 @@ impl<D: Float + Summable> SummableFloat for D {}
 /// Reductions that take a mask.
 macro_rules! masked {
     ($bound:ident => $out:ty; $($(#[$doc:meta])* $name:ident $kind:ident;)*) => {
-        impl<X: Axes, D: $bound> Tensor<X, D> {
+        impl<X: Axes, D: Dtype> Tensor<X, D> {
             $(
                 $(#[$doc])*
                 ///
@@ -215,8 +217,8 @@ macro_rules! masked {
                 where
                     S: Axes + SubsetOf<X>,
                     M: Axes + SubsetOf<X>,
-                    E: Element,
-                {
+                    E: Element, D: $bound,
+{
                     let _ = over;
                     let (axes, m) = (positions::<X, S>(), mask.into());
                     let plan = const { &PointwisePlan::new(X::KEYS, M::KEYS) };
@@ -270,7 +272,7 @@ masked! { Number => D;
     min_masked Min;
 }
 
-impl<X: Axes, D: Number> Tensor<X, D> {
+impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// Position of the largest element along `axis`: the first of equal ones; the first NaN where there is one.
     ///
     /// # Errors
@@ -279,6 +281,7 @@ impl<X: Axes, D: Number> Tensor<X, D> {
     pub fn argmax<A: Axis>(&self, axis: A) -> Tensor<Remove<X, A>, i64>
     where
         X: Has<A>,
+        D: Number,
     {
         let _ = axis;
         Ok(wrap(raw::argmax(self.raw(), Over { axes: &[position::<X, A>()], keys: X::KEYS })?))
@@ -292,17 +295,21 @@ impl<X: Axes, D: Number> Tensor<X, D> {
     pub fn argmin<A: Axis>(&self, axis: A) -> Tensor<Remove<X, A>, i64>
     where
         X: Has<A>,
+        D: Number,
     {
         let _ = axis;
         Ok(wrap(raw::argmin(self.raw(), Over { axes: &[position::<X, A>()], keys: X::KEYS })?))
     }
 }
 
-impl<X: Axes, D: Float> Tensor<X, D> {
+impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// Variance over the axis (or axes) `over`, which disappear: squared distances from the mean, summed and divided by
     /// `n - ddof` (0 for a population, 1 for a sample). NaN when `n <= ddof`.
     #[fallible]
-    pub fn variance<S: Axes + SubsetOf<X>>(&self, over: S, ddof: usize) -> Tensor<Minus<X, S>, D> {
+    pub fn variance<S: Axes + SubsetOf<X>>(&self, over: S, ddof: usize) -> Tensor<Minus<X, S>, D>
+    where
+        D: Float,
+    {
         let _ = over;
         Ok(wrap(raw::variance(self.raw(), &positions::<X, S>(), ddof)?))
     }
@@ -318,14 +325,20 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     /// assert_eq!(v.norm(Dim, Norm::Inf).item(), 4.0);
     /// ```
     #[fallible]
-    pub fn norm<S: Axes + SubsetOf<X>>(&self, over: S, kind: Norm) -> Tensor<Minus<X, S>, D> {
+    pub fn norm<S: Axes + SubsetOf<X>>(&self, over: S, kind: Norm) -> Tensor<Minus<X, S>, D>
+    where
+        D: Float,
+    {
         let _ = over;
         Ok(wrap(raw::norm(self.raw(), &positions::<X, S>(), kind)?))
     }
 
     /// Norm of all elements.
     #[fallible]
-    pub fn norm_all(&self, kind: Norm) -> Tensor<(), D> {
+    pub fn norm_all(&self, kind: Norm) -> Tensor<(), D>
+    where
+        D: Float,
+    {
         Ok(wrap(raw::norm(self.raw(), &every::<X>(), kind)?))
     }
 
@@ -337,6 +350,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     pub fn standardize<A: Axis>(&self, axis: A, how: &Standardize) -> Self
     where
         X: Has<A>,
+        D: Float,
     {
         let _ = axis;
         Ok(wrap(raw::standardize(self.raw(), at::<X, A>(), how)?))

@@ -97,6 +97,7 @@ impl<X: Axes, D: Dtype> Tensor<X, D> {
         X: Lacks<A>,
     {
         let _ = axis;
+        const { <Push<X, A>>::RANK }; // a ninth axis is an error at the call
         wrap(raw::insert(self.raw(), X::RANK))
     }
 
@@ -107,6 +108,7 @@ impl<X: Axes, D: Dtype> Tensor<X, D> {
         X: Lacks<A>,
     {
         let _ = axis;
+        const { <InsertFront<X, A>>::RANK }; // a ninth axis is an error at the call
         wrap(raw::insert(self.raw(), 0))
     }
 

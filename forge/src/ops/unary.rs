@@ -1,7 +1,7 @@
 //! Functions of one element.
 
 use crate::DynTensor;
-use crate::dtype::Float;
+use crate::dtype::{Dtype, Float};
 use crate::error::Error;
 use crate::raw::unary as raw;
 use crate::tensor::{Tensor, wrap};
@@ -11,12 +11,13 @@ use forge_macros::fallible;
 
 macro_rules! unary {
     ($($(#[$doc:meta])* $name:ident $(($p:ident))? $op:ident;)*) => {
-        impl<X: Axes, D: Float> Tensor<X, D> {
+        impl<X: Axes, D: Dtype> Tensor<X, D> {
             $(
                 $(#[$doc])*
                 #[must_use]
                 #[fallible]
-                pub fn $name(&self $(, $p: f64)?) -> Self {
+                pub fn $name(&self $(, $p: f64)?) -> Self where D: Float,
+{
                     Ok(wrap(raw::unary(UnaryOp::$op, self.raw(), parameter!($($p)?), stringify!($name))?))
                 }
             )*
