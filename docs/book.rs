@@ -17,6 +17,7 @@ chapters! {
     autograd "src/autograd.md";
     training "src/training.md";
     amp "src/amp.md";
+    reading_axis_errors "src/reading-axis-errors.md";
     semantics "src/semantics.md";
     determinism "src/determinism.md";
     credits "src/credits.md";

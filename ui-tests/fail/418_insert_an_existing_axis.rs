@@ -1,0 +1,9 @@
+// It is there already: to repeat along it, `expand`.
+//~ ERROR: axis `Batch` is already in `(Batch, In)`
+use forge::prelude::*;
+axes! { Batch, In }
+
+fn main() {
+    let x = Tensor::<(Batch, In)>::ones((2, 3));
+    let _ = x.insert(Batch);
+}
