@@ -40,6 +40,7 @@ pub mod scan;
 mod scratch;
 pub mod select;
 pub mod softmax;
+pub mod stream;
 pub mod team;
 pub mod unary;
 
