@@ -16,9 +16,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("forge-kernels", &[]),
     ("forge-gguf", &["forge-kernels"]),
     ("forge", &["forge-axes", "forge-gguf", "forge-kernels", "forge-macros"]),
+    ("forge-llm", &["forge", "forge-gguf", "forge-kernels"]),
     ("forge-nam", &["forge", "forge-kernels"]),
     ("forge-ui-tests", &["forge"]),
-    ("forge-book", &["forge", "forge-gguf", "forge-nam", "forge-kernels"]),
+    ("forge-book", &["forge", "forge-gguf", "forge-llm", "forge-nam", "forge-kernels"]),
 ];
 
 /// Folders whose code may be `unsafe`, and why.
@@ -117,7 +118,7 @@ fn every_unsafe_block_has_its_proof() {
 
 #[test]
 fn upper_crates_see_no_untyped_tensor() {
-    for dir in ["forge/nam/src", "examples"] {
+    for dir in ["forge/llm/src", "forge/nam/src", "examples"] {
         let mut files = Vec::new();
         sources(&root().join(dir), &mut files);
         for f in files {
