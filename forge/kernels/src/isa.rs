@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub enum Isa {
     /// What the target guarantees (SSE2 on x86-64, NEON on aarch64).
     Baseline = 1,
-    /// AVX2 and FMA.
+    /// AVX2, FMA and F16C.
     Avx2 = 2,
     /// AVX-512 F, BW, DQ and VL.
     Avx512 = 3,
@@ -145,7 +145,8 @@ impl Drop for Forced {
 pub fn best() -> Isa {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
-        let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        let avx2 =
+            is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c");
         let avx512 = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")

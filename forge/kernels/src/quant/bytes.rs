@@ -29,14 +29,13 @@ pub(crate) fn u32_at(b: &[u8], at: usize) -> u32 {
 /// The 6-bit scales and minima of `Q4_K` and `Q5_K`, eight each, from their twelve bytes.
 #[inline(always)]
 pub(crate) fn scales6(b: &[u8]) -> ([u8; 8], [u8; 8]) {
-    let (mut scale, mut min) = ([0; 8], [0; 8]);
-    for j in 0..4 {
-        scale[j] = b[j] & 63;
-        min[j] = b[j + 4] & 63;
-        scale[j + 4] = b[j + 8] & 15 | b[j] >> 6 << 4;
-        min[j + 4] = b[j + 8] >> 4 | b[j + 4] >> 6 << 4;
-    }
-    (scale, min)
+    const SIX: u32 = 0x3f3f_3f3f;
+    const FOUR: u32 = 0x0f0f_0f0f;
+    const TOP: u32 = 0x3030_3030;
+    let (s, m, rest) = (u32_at(b, 0), u32_at(b, 4), u32_at(b, 8));
+    let scales = u64::from(s & SIX) | u64::from(rest & FOUR | s >> 2 & TOP) << 32;
+    let mins = u64::from(m & SIX) | u64::from(rest >> 4 & FOUR | m >> 2 & TOP) << 32;
+    (scales.to_le_bytes(), mins.to_le_bytes())
 }
 
 /// The sixteen 6-bit scales of `Q3_K`, from -32 to 31, from their twelve bytes.

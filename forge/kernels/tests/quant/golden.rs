@@ -33,6 +33,10 @@ impl Golden {
         self.index["types"].as_object().unwrap().iter().map(|(k, v)| (k.as_str(), v))
     }
 
+    pub fn top(&self, key: &str) -> &Value {
+        &self.index[key]
+    }
+
     pub fn at(&self, span: &Value) -> &[u8] {
         let n = |i: usize| span[i].as_u64().unwrap() as usize;
         &self.bytes[n(0)..][..n(1)]

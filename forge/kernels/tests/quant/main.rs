@@ -1,8 +1,9 @@
-//! The quantised formats against what ggml reads and writes.
+//! The quantised formats against what ggml reads and writes, and the products with them.
 //!
 //! `tests/data/quants` holds a part of the reference data; the folder `ggml-quants` under `FORGE_ORACLES` holds all of it.
 
-#![allow(clippy::print_stderr, reason = "a skip is said aloud")]
+#![allow(clippy::print_stderr, reason = "a test that skips says so")]
 
 mod decode;
 mod golden;
+mod product;
