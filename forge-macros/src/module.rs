@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use syn::ext::IdentExt;
 use syn::parse::Result;
 use syn::spanned::Spanned;
-use syn::{Attribute, Data, DeriveInput, Error, Fields, LitStr, Path, Type};
+use syn::{Attribute, Data, DeriveInput, Error, Fields, LitStr, Path, Token, Type};
 
 struct Field {
     ident: Ident,
@@ -129,19 +129,21 @@ fn implementation(krate: &Path, input: &DeriveInput, fields: &[Field], errors: &
     }
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     let (_, type_generics, _) = input.generics.split_for_impl();
-    let visits = |method: TokenStream, reference: TokenStream| -> TokenStream {
+    let visits = |method: &str, mutable: Option<Token![mut]>| -> TokenStream {
         fields
             .iter()
             .map(|f| {
-                let (ident, text) = (&f.ident, &f.name);
-                // The field's type carries the error when it is no module.
-                quote_spanned! {f.ty.span()=>
-                    #krate::nn::Module::#method(#reference self.#ident, &mut path.push(#text), visitor);
-                }
+                // All of the argument stands where the field's type does: there is the error when it is no module.
+                let place = f.ty.span();
+                let (method, text) = (Ident::new(method, place), &f.name);
+                let mut ident = f.ident.clone();
+                ident.set_span(place);
+                let mutable = mutable.map(|_| Token![mut](place));
+                quote_spanned!(place=> #krate::nn::Module::#method(&#mutable self.#ident, &mut path.push(#text), visitor);)
             })
             .collect()
     };
-    let (visit, visit_mut) = (visits(quote!(visit), quote!(&)), visits(quote!(visit_mut), quote!(&mut)));
+    let (visit, visit_mut) = (visits("visit", None), visits("visit_mut", Some(Default::default())));
     let errors = errors.tokens();
     // A struct that is refused still gets an impl, so that the mistake is told once.
     quote! {

@@ -8,7 +8,8 @@ pub use forge_kernels::{DType, Element, bf16, f16};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an element type of a tensor",
     label = "not an element type",
-    note = "element types are f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16 and bool"
+    note = "element types are f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16 and bool",
+    note = "several axes stand in parentheses: `Tensor<(A, B)>`"
 )]
 pub trait Dtype: 'static {
     /// The run-time twin.

@@ -27,6 +27,7 @@ impl<X: Axes, D: Dtype> Tensor<X, D> {
     ///
     /// # Errors
     /// When another axis has two sizes.
+    #[doc(alias("cat"))]
     #[fallible]
     pub fn concat<A: Resizable>(&self, axis: A, others: &[&Self]) -> Self
     where

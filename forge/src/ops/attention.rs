@@ -145,7 +145,7 @@ impl<'a, D: Dtype, S, H, E, K, G, F, M> Attention<'a, D, S, H, E, K, G, F, M> {
     }
 }
 
-impl<X: Axes, D: Float> Tensor<X, D> {
+impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// Scaled dot-product attention ([Vaswani et al. 2017](https://arxiv.org/abs/1706.03762)) of the queries `self`:
     /// `softmax(q k^T / sqrt(width) + bias) v`, computed by tiles, so that no matrix of scores is ever stored.
     ///
@@ -186,6 +186,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
         Minus<Y, (K, G, E)>: SubsetOf<Minus<X, (S, H, E)>>,
         Minus<Z, (K, G, F)>: SubsetOf<Minus<X, (S, H, E)>>,
         M: SubsetOf<Union<Remove<X, E>, K>>,
+        D: Float,
     {
         let parts = Parts { q: [S::KEY, H::KEY, E::KEY], k: [K::KEY, G::KEY, E::KEY], v: [K::KEY, G::KEY, F::KEY] };
         let roles = parts.roles([X::KEYS, Y::KEYS, Z::KEYS, M::KEYS]);

@@ -1,14 +1,14 @@
 //! Bounds on values.
 
 use crate::DynTensor;
-use crate::dtype::Number;
+use crate::dtype::{Dtype, Number};
 use crate::error::Error;
 use crate::raw::clamp as raw;
 use crate::tensor::{Tensor, wrap};
 use forge_axes::Axes;
 use forge_macros::fallible;
 
-impl<X: Axes, D: Number> Tensor<X, D> {
+impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// Every element, raised to `min` where it is below and lowered to `max` where it is above. NaN stays. The gradient
     /// passes from `min` to `max`, both included, and is 0 outside.
     ///
@@ -22,7 +22,10 @@ impl<X: Axes, D: Number> Tensor<X, D> {
     /// Unless `min <= max`.
     #[must_use]
     #[fallible]
-    pub fn clamp(&self, min: f64, max: f64) -> Self {
+    pub fn clamp(&self, min: f64, max: f64) -> Self
+    where
+        D: Number,
+    {
         Ok(wrap(raw::clamp(self.raw(), min, max)?))
     }
 }

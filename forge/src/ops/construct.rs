@@ -218,6 +218,7 @@ impl<X: Axes, D: Dtype> Tensor<X, D> {
     ///
     /// # Panics
     /// When a tracked value is converted to a 16-bit float: those carry no gradient.
+    #[doc(alias("astype", "cast"))]
     #[fallible]
     pub fn to<E: Dtype>(&self) -> Tensor<X, E> {
         Ok(wrap(crate::raw::cast::to(self.raw(), E::DTYPE)?))

@@ -30,6 +30,7 @@ impl<X: Axes, D: Dtype> Tensor<X, D> {
     ///
     /// # Errors
     /// When a shared axis has two sizes.
+    #[doc(alias("matmul", "bmm"))]
     #[fallible]
     pub fn dot<R: Axes, S: Axes>(&self, rhs: &Tensor<R, D>, over: S) -> Tensor<Dot<X, R, S>, D>
     where

@@ -1,7 +1,7 @@
 //! Convolutions along one axis.
 
 use crate::DynTensor;
-use crate::dtype::Float;
+use crate::dtype::{Dtype, Float};
 use crate::dyn_tensor::{DynAxis, check_distinct, keys_of, list_text};
 use crate::error::Error;
 use crate::raw::conv::{ConvAxes, Steps};
@@ -175,7 +175,7 @@ fn newest(
     crate::raw::shape::narrow(&whole, at, x.shape()[at.axis], past.shape()[at.axis])
 }
 
-impl<X: Axes, D: Float> Tensor<X, D> {
+impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// Convolution along `time`: `y[t, out] = sum over taps and channels of x[t stride + tap dilation - pad, channel]
     /// w[tap, channel, out]` (a correlation, as everywhere in deep learning: taps are not flipped).
     ///
@@ -215,6 +215,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
         W: Has<C> + Has<K>,
         (T, C): Distinct,
         (K, C): Distinct,
+        D: Float,
     {
         let _ = (time, channel, tap);
         Ok(wrap(raw::conv(self.raw(), w.raw(), &parts::<X, W, T, C, K>(), &how.steps(), "conv1d")?))
@@ -253,6 +254,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
         W: Has<C> + Has<K>,
         (T, C): Distinct,
         (K, C): Distinct,
+        D: Float,
     {
         let _ = (time, channel, tap);
         Ok(wrap(causal("causal_conv1d", self.raw(), None, w.raw(), &parts::<X, W, T, C, K>(), how)?))
@@ -296,6 +298,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
         W: Has<C> + Has<K>,
         (T, C): Distinct,
         (K, C): Distinct,
+        D: Float,
     {
         let _ = (time, channel, tap);
         let past = Some((past.raw(), names::<X, X>()));
@@ -310,6 +313,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     pub fn causal_state<T: Resizable>(&self, past: &Self, time: T) -> Self
     where
         X: Has<T>,
+        D: Float,
     {
         let _ = time;
         let at = crate::tensor::at::<X, T>();
@@ -344,6 +348,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
         X: Has<T> + Has<C>,
         W: Has<C> + Has<K> + PermutationOf<(C, K)>,
         (T, C): Distinct,
+        D: Float,
     {
         let _ = (time, channel, tap);
         let axes = ConvAxes { w_channel: NONE, ..parts::<X, W, T, C, K>() };
@@ -369,6 +374,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
         X: Has<T> + Has<C>,
         W: Has<C> + Has<K> + PermutationOf<(C, K)>,
         (T, C): Distinct,
+        D: Float,
     {
         let _ = (time, channel, tap);
         let axes = ConvAxes { w_channel: NONE, ..parts::<X, W, T, C, K>() };

@@ -2,7 +2,7 @@
 
 use super::conv1d::DynParts;
 use crate::DynTensor;
-use crate::dtype::Float;
+use crate::dtype::{Dtype, Float};
 use crate::dyn_tensor::DynAxis;
 use crate::error::Error;
 use crate::raw::conv::{ConvAxes, Steps};
@@ -87,7 +87,7 @@ impl Conv2d {
     }
 }
 
-impl<X: Axes, D: Float> Tensor<X, D> {
+impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// Convolution over the axes `(rows, columns)` of an image with the taps `(tap rows, tap columns)` of `w`:
     /// [`conv1d`](Self::conv1d) along two axes, with the same rules for axes, sizes, padding and bits.
     ///
@@ -122,6 +122,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
         W: Has<C> + Has<KH> + Has<KW>,
         (H, V, C): Distinct,
         (KH, KW, C): Distinct,
+        D: Float,
     {
         let _ = (over, channel, taps);
         let axes = ConvAxes {

@@ -2,7 +2,7 @@
 
 use super::conv1d::{ConvOf, DynParts, parts};
 use crate::DynTensor;
-use crate::dtype::Float;
+use crate::dtype::{Dtype, Float};
 use crate::dyn_tensor::{DynAxis, list_text};
 use crate::error::Error;
 use crate::raw::conv::Steps;
@@ -69,7 +69,7 @@ impl ConvTranspose1d {
     }
 }
 
-impl<X: Axes, D: Float> Tensor<X, D> {
+impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// Transposed convolution along `time`: every input adds its weights to the outputs that it reaches,
     /// `y[t stride + tap dilation - pad, out] += x[t, channel] w[tap, channel, out]`, starting from `bias` or 0.
     ///
@@ -107,6 +107,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
         W: Has<C> + Has<K>,
         (T, C): Distinct,
         (K, C): Distinct,
+        D: Float,
     {
         let _ = (time, channel, tap);
         let (axes, extra) = (parts::<X, W, T, C, K>(), [how.output_pad, 0]);

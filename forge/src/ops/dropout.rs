@@ -1,7 +1,7 @@
 //! Dropout.
 
 use crate::DynTensor;
-use crate::dtype::Float;
+use crate::dtype::{Dtype, Float};
 use crate::error::Error;
 use crate::raw::dropout as raw;
 use crate::rng::Key;
@@ -9,7 +9,7 @@ use crate::tensor::{Tensor, wrap};
 use forge_axes::Axes;
 use forge_macros::fallible;
 
-impl<X: Axes, D: Float> Tensor<X, D> {
+impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// Each element set to 0 with probability `p`, the others divided by `1 - p`
     /// ([Srivastava et al. 2014](https://jmlr.org/papers/v15/srivastava14a.html)).
     ///
@@ -30,7 +30,10 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     /// Unless `0 <= p <= 1`.
     #[must_use]
     #[fallible]
-    pub fn dropout(&self, p: f64, key: Key) -> Self {
+    pub fn dropout(&self, p: f64, key: Key) -> Self
+    where
+        D: Float,
+    {
         Ok(wrap(raw::dropout(self.raw(), p, key)?))
     }
 }

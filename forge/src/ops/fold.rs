@@ -98,7 +98,7 @@ impl<X: Axes, D: Dtype> Tensor<X, D> {
     }
 }
 
-impl<X: Axes, D: Number> Tensor<X, D> {
+impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// The adjoint of [`unfold`](Self::unfold): elements of windows, counted by `axis` and within each by `tap`, are added
     /// up where they come from in an axis of `size` elements. What came from the padding is dropped.
     ///
@@ -119,6 +119,7 @@ impl<X: Axes, D: Number> Tensor<X, D> {
         X: Has<A> + Has<K>,
         A: Axis,
         (A, K): forge_axes::Distinct,
+        D: Number,
     {
         let _ = (axis, tap);
         let (a, k) = (position::<X, A>(), position::<X, K>());

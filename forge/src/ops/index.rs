@@ -29,6 +29,11 @@ pub type Selected<X, A, I> = Replace<X, A, Minus<I, Remove<X, A>>>;
 
 /// Positions along an axis: a slice of `usize` or `i64` (their axis `P` is any one axis), or an i64 tensor with the axes
 /// `P`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no list of positions",
+    label = "positions are an i64 tensor `&ids`, or a slice of `usize` or `i64`",
+    note = "a tensor of another type is converted by `.to::<i64>()`"
+)]
 pub trait Indices<P: Axes> {
     /// The positions as an untyped i64 tensor with the axes `P`.
     #[doc(hidden)]
@@ -94,6 +99,7 @@ impl<X: Axes, D: Dtype> Tensor<X, D> {
     ///
     /// # Errors
     /// When a position is outside the axis, or an axis of `into` has a fixed size that is not the index's.
+    #[doc(alias("take"))]
     #[fallible]
     pub fn gather<A: Axis, P: Axes>(&self, axis: A, index: impl Indices<P>, into: P) -> Tensor<Replace<X, A, P>, D>
     where

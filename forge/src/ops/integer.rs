@@ -1,7 +1,7 @@
 //! Integer division and remainders; operations on the bits of integers and bools, with the operators `& | ^ !`.
 
 use crate::DynTensor;
-use crate::dtype::{Bits, Integer};
+use crate::dtype::{Bits, Dtype, Integer};
 use crate::error::{Error, raise};
 use crate::raw::{Names, integer as raw};
 use crate::tensor::{Tensor, names, wrap};
@@ -61,11 +61,14 @@ pairs! { Bits bits BitOp:
     bit_xor Xor;
 }
 
-impl<X: Axes, D: Bits> Tensor<X, D> {
+impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// Every bit turned; for bools, whether it does not hold.
     #[must_use]
     #[fallible]
-    pub fn bit_not(&self) -> Self {
+    pub fn bit_not(&self) -> Self
+    where
+        D: Bits,
+    {
         Ok(wrap(raw::not(self.raw())?))
     }
 }

@@ -61,7 +61,7 @@ impl<'a, N: Axis, D: Dtype> Distill<'a, N, D> {
     }
 }
 
-impl<X: Axes, D: Float> Tensor<X, D> {
+impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// [`cross_entropy`](Self::cross_entropy) of the logits `self . weight` over `feature`. The logits exist for a block
     /// of rows at a time, in the forward and again in the backward pass; rows to ignore are not computed.
     ///
@@ -93,6 +93,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
         X: Has<F>,
         W: Has<C> + Has<F> + PermutationOf<(C, F)>,
         L: PermutationOf<Remove<X, F>>,
+        D: Float,
     {
         let _ = (feature, class, reduce);
         let labels = ordered::<L, Remove<X, F>>(labels);
@@ -122,6 +123,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     where
         X: Has<A> + Has<F> + PermutationOf<(A, F)>,
         W: Has<C> + Has<F> + PermutationOf<(C, F)>,
+        D: Float,
     {
         let _ = (row, feature, class);
         let args = DistillArgs {

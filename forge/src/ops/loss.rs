@@ -1,7 +1,7 @@
 //! Losses.
 
 use crate::DynTensor;
-use crate::dtype::Float;
+use crate::dtype::{Dtype, Float};
 use crate::dyn_tensor::{DynAxis, keys_of};
 use crate::error::{Error, Result};
 use crate::raw::loss::{self as raw, LabelArgs};
@@ -91,7 +91,7 @@ pub(super) fn ordered<L: Axes, Y: Axes>(labels: &Tensor<L, i64>) -> RawTensor {
     shape::permute(labels.raw(), &order[..Y::RANK])
 }
 
-impl<X: Axes, D: Float> Tensor<X, D> {
+impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// Cross entropy of logits along `class` with integer labels: `log(sum(e^x)) - x[label]` for each row. When all rows
     /// are ignored the mean is 0.
     ///
@@ -122,6 +122,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     where
         X: Has<A>,
         L: PermutationOf<Remove<X, A>>,
+        D: Float,
     {
         let _ = (class, reduce);
         let labels = ordered::<L, Remove<X, A>>(labels);
@@ -145,6 +146,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     where
         X: Has<A>,
         L: PermutationOf<Remove<X, A>>,
+        D: Float,
     {
         let _ = (class, reduce);
         let labels = ordered::<L, Remove<X, A>>(labels);
@@ -164,7 +166,10 @@ impl<X: Axes, D: Float> Tensor<X, D> {
         target: &Tensor<Y, D>,
         delta: f64,
         reduce: R,
-    ) -> Tensor<R::Out<X>, D> {
+    ) -> Tensor<R::Out<X>, D>
+    where
+        D: Float,
+    {
         let _ = reduce;
         check_delta(delta)?;
         let plan = const { &PointwisePlan::new(X::KEYS, Y::KEYS) };

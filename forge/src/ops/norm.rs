@@ -62,7 +62,7 @@ impl<'a, A: Axis, D: Dtype> Normalize<'a, A, D> {
     }
 }
 
-impl<X: Axes, D: Float> Tensor<X, D> {
+impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// `x / sqrt(mean(x^2) + eps)` along `axis`, times the weight, plus the bias
     /// ([Zhang and Sennrich 2019](https://arxiv.org/abs/1910.07467)).
     ///
@@ -72,6 +72,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     pub fn rms_norm<A: Axis>(&self, axis: A, norm: Normalize<'_, A, D>) -> Self
     where
         X: Has<A>,
+        D: Float,
     {
         let _ = axis;
         Ok(wrap(raw::norm(Kind::Rms, self.raw(), at::<X, A>(), &norm.args())?))
@@ -86,6 +87,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     pub fn layer_norm<A: Axis>(&self, axis: A, norm: Normalize<'_, A, D>) -> Self
     where
         X: Has<A>,
+        D: Float,
     {
         let _ = axis;
         Ok(wrap(raw::norm(Kind::Layer, self.raw(), at::<X, A>(), &norm.args())?))
@@ -111,6 +113,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     where
         X: Has<A>,
         S: SubsetOf<X> + Lacks<A>,
+        D: Float,
     {
         let _ = (channel, space);
         let spatial = super::reduce::positions::<X, S>();
@@ -122,6 +125,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     pub fn l2_normalize<A: Axis>(&self, axis: A, eps: f64) -> Self
     where
         X: Has<A>,
+        D: Float,
     {
         let _ = axis;
         let args = NormArgs { eps, weight: None, bias: None };
@@ -142,6 +146,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     ) -> Tensor<Remove<X, A>, D>
     where
         X: Has<A>,
+        D: Float,
     {
         let _ = axis;
         let plan = const { &PointwisePlan::new(X::KEYS, R::KEYS) };
@@ -159,7 +164,10 @@ impl<X: Axes, D: Float> Tensor<X, D> {
         &self,
         alpha: &Tensor<P, D>,
         inv_b: &Tensor<R, D>,
-    ) -> Self {
+    ) -> Self
+    where
+        D: Float,
+    {
         let a = (alpha.raw(), const { &PointwisePlan::new(X::KEYS, P::KEYS) }, names::<X, P>());
         let b = (inv_b.raw(), const { &PointwisePlan::new(X::KEYS, R::KEYS) }, names::<X, R>());
         Ok(wrap(raw::snake(self.raw(), a, b)?))
@@ -171,7 +179,10 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     /// # Errors
     /// When a shared axis has two sizes.
     #[fallible]
-    pub fn prelu<R: Axes + SubsetOf<X>>(&self, alpha: &Tensor<R, D>) -> Self {
+    pub fn prelu<R: Axes + SubsetOf<X>>(&self, alpha: &Tensor<R, D>) -> Self
+    where
+        D: Float,
+    {
         let plan = const { &PointwisePlan::new(X::KEYS, R::KEYS) };
         Ok(wrap(raw::prelu(self.raw(), alpha.raw(), plan, names::<X, R>())?))
     }
@@ -185,7 +196,10 @@ impl<X: Axes, D: Float> Tensor<X, D> {
         &self,
         factor: &Tensor<P, D>,
         shift: &Tensor<R, D>,
-    ) -> Self {
+    ) -> Self
+    where
+        D: Float,
+    {
         let a = (factor.raw(), const { &PointwisePlan::new(X::KEYS, P::KEYS) }, names::<X, P>());
         let b = (shift.raw(), const { &PointwisePlan::new(X::KEYS, R::KEYS) }, names::<X, R>());
         Ok(wrap(raw::channel_affine(self.raw(), a, b)?))

@@ -2,7 +2,7 @@
 
 use super::conv2d::Pair;
 use crate::DynTensor;
-use crate::dtype::Float;
+use crate::dtype::{Dtype, Float};
 use crate::dyn_tensor::DynAxis;
 use crate::error::Error;
 use crate::raw::pool::Windows;
@@ -57,7 +57,7 @@ impl Pool2d {
     }
 }
 
-impl<X: Axes, D: Float> Tensor<X, D> {
+impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// Largest element of each window over the axes `(rows, columns)`. Padding takes no part: a window that meets nothing
     /// gives negative infinity. A NaN is the largest. The gradient goes to the first of equal maxima, row by row.
     ///
@@ -76,6 +76,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     where
         X: Has<H> + Has<V>,
         (H, V): Distinct,
+        D: Float,
     {
         let _ = over;
         Ok(wrap(raw::max(self.raw(), at::<X, H>(), at::<X, V>(), &how.windows(), "max_pool2d")?))
@@ -100,6 +101,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     where
         X: Has<H> + Has<V>,
         (H, V): Distinct,
+        D: Float,
     {
         let _ = over;
         Ok(wrap(raw::avg(self.raw(), at::<X, H>(), at::<X, V>(), &how.windows(), "avg_pool2d")?))
@@ -121,6 +123,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     where
         X: Has<H> + Has<V>,
         (H, V): Distinct,
+        D: Float,
     {
         let _ = over;
         Ok(wrap(raw::upsample2x(self.raw(), at::<X, H>(), at::<X, V>(), "upsample2x_nearest")?))

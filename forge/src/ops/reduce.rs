@@ -198,7 +198,13 @@ reductions! { Element => bool;
 }
 
 /// Floats that can be averaged: all of them.
+#[diagnostic::on_unimplemented(
+    message = "this operation needs floats, not `{Self}`",
+    label = "needs a tensor of floats, this one holds `{Self}`",
+    note = "convert it first: `.to::<f32>()`"
+)]
 pub trait SummableFloat: Float + Summable {}
+#[diagnostic::do_not_recommend]
 impl<D: Float + Summable> SummableFloat for D {}
 
 /// Reductions that take a mask.

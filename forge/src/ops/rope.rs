@@ -10,7 +10,7 @@ use crate::tensor::{Tensor, at, sizes, wrap};
 use forge_axes::{Axes, Axis, Has, Lacks, Remove, Replace, SizeArg};
 use forge_macros::fallible;
 
-impl<X: Axes, D: Float> Tensor<X, D> {
+impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// Turns the features along `feature` in pairs, by the angles of the position along `position`: rotary position
     /// embedding ([Su et al. 2021](https://arxiv.org/abs/2104.09864)). The table says which pairs, how many, and by what
     /// angles; features that do not turn are kept.
@@ -33,6 +33,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     pub fn rope<P: Axis, F: Axis>(&self, position: P, feature: F, table: &RopeTable) -> Self
     where
         X: Has<P> + Has<F>,
+        D: Float,
     {
         let _ = (position, feature);
         Ok(wrap(raw::rope(self.raw(), at::<X, P>(), at::<X, F>(), table)?))

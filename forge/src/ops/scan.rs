@@ -1,7 +1,7 @@
 //! Scans along an axis by name.
 
 use crate::DynTensor;
-use crate::dtype::{Float, Summable};
+use crate::dtype::{Dtype, Float, Summable};
 use crate::dyn_tensor::{DynAxis, check_distinct};
 use crate::error::Error;
 use crate::raw::{Names, scan as raw};
@@ -10,7 +10,7 @@ use forge_axes::plan::{PointwisePlan, pos};
 use forge_axes::{Axes, Axis, Has, Key, Lacks, Remove, Replace, SubsetOf, list_ops};
 use forge_macros::fallible;
 
-impl<X: Axes, D: Summable> Tensor<X, D> {
+impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// Running sums along `axis`: each place holds the sum of the elements up to it.
     ///
     /// Integers and bools are summed in i64 (wrapping), 16-bit floats in f32.
@@ -25,6 +25,7 @@ impl<X: Axes, D: Summable> Tensor<X, D> {
     pub fn cumsum<A: Axis>(&self, axis: A) -> Tensor<X, D::Sum>
     where
         X: Has<A>,
+        D: Summable,
     {
         let _ = axis;
         Ok(wrap(raw::cumsum(self.raw(), position::<X, A>(), false)?))
@@ -38,6 +39,7 @@ impl<X: Axes, D: Summable> Tensor<X, D> {
     pub fn cumprod<A: Axis>(&self, axis: A) -> Tensor<X, D::Sum>
     where
         X: Has<A>,
+        D: Summable,
     {
         let _ = axis;
         Ok(wrap(raw::cumprod(self.raw(), position::<X, A>())?))
@@ -62,6 +64,7 @@ impl<X: Axes, D: Summable> Tensor<X, D> {
     where
         X: Has<A>,
         Remove<X, A>: Lacks<B>,
+        D: Summable,
     {
         let _ = (axis, into);
         let y = raw::segment_sum(self.raw(), at::<X, A>(), offsets)?;
@@ -70,7 +73,7 @@ impl<X: Axes, D: Summable> Tensor<X, D> {
     }
 }
 
-impl<X: Axes, D: Float> Tensor<X, D> {
+impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// The linear recurrence `h[t] = decay[t] h[t - 1] + x[t]` along `axis`, `self` being `x`.
     ///
     /// `decay` is broadcast by name. `initial` is `h[-1]`; without it `h[0] = x[0]`. Each step is one multiplication and one
@@ -96,6 +99,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     ) -> Self
     where
         X: Has<A>,
+        D: Float,
     {
         let _ = axis;
         let plan = const { &PointwisePlan::new(X::KEYS, R::KEYS) };

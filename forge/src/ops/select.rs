@@ -3,7 +3,7 @@
 use super::scan::replaced;
 use super::shape::check_fixed;
 use crate::DynTensor;
-use crate::dtype::{Element, Float};
+use crate::dtype::{Dtype, Element, Float};
 use crate::dyn_tensor::DynAxis;
 use crate::error::Error;
 use crate::raw::select as raw;
@@ -104,7 +104,7 @@ impl<X: Axes, D: Element> Tensor<X, D> {
     }
 }
 
-impl<X: Axes, D: Float> Tensor<X, D> {
+impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// `draws` positions along `axis`, along the axis `into` in its place, drawn with probabilities in proportion to the weights
     /// in `self`, which need not sum to 1; with `replacement`, or each position at most once.
     ///
@@ -125,6 +125,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     where
         X: Has<A>,
         Remove<X, A>: Lacks<B>,
+        D: Float,
     {
         let _ = (axis, into);
         check_fixed::<B>("multinomial", draws)?;
@@ -150,6 +151,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     where
         X: Has<A>,
         Remove<X, A>: Lacks<B>,
+        D: Float,
     {
         let _ = (axis, into);
         check_fixed::<B>("router_top_k", k)?;

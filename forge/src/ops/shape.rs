@@ -25,6 +25,7 @@ impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// let t: Tensor<(In, Batch)> = x.permute();
     /// assert_eq!(t.shape(), [3, 2]);
     /// ```
+    #[doc(alias("transpose", "swapaxes"))]
     #[must_use]
     pub fn permute<Y: Axes>(&self) -> Tensor<Y, D>
     where
@@ -61,6 +62,7 @@ impl<X: Axes, D: Dtype> Tensor<X, D> {
     ///
     /// # Errors
     /// When the sizes do not multiply to the axis' size.
+    #[doc(alias("unflatten"))]
     #[fallible]
     pub fn split<A: Axis, P: Axes>(&self, axis: A, parts: P, dims: P::Dims) -> Tensor<Replace<X, A, P>, D>
     where
@@ -77,6 +79,7 @@ impl<X: Axes, D: Dtype> Tensor<X, D> {
     ///
     /// # Errors
     /// When `into` has a fixed size that is not the product of theirs.
+    #[doc(alias("flatten", "reshape", "view"))]
     #[fallible]
     pub fn merge<P: FirstAxis, A: Axis>(&self, parts: P, into: A) -> Tensor<Merge<X, P, A>, D>
     where
@@ -91,6 +94,7 @@ impl<X: Axes, D: Dtype> Tensor<X, D> {
     }
 
     /// A new last axis of size 1.
+    #[doc(alias("unsqueeze", "expand_dims"))]
     #[must_use]
     pub fn insert<A: Axis>(&self, axis: A) -> Tensor<Push<X, A>, D>
     where
@@ -129,6 +133,7 @@ impl<X: Axes, D: Dtype> Tensor<X, D> {
     ///
     /// # Errors
     /// When it has another size than 1.
+    #[doc(alias("broadcast_to", "repeat"))]
     #[fallible]
     pub fn expand<A: Axis>(&self, axis: A, size: SizeArg<A>) -> Self
     where
@@ -143,6 +148,7 @@ impl<X: Axes, D: Dtype> Tensor<X, D> {
     ///
     /// # Errors
     /// When the range leaves the axis.
+    #[doc(alias("slice"))]
     #[fallible]
     pub fn narrow<A: Resizable>(&self, axis: A, range: Range<usize>) -> Self
     where

@@ -99,7 +99,7 @@ impl<'a, D: Dtype, M, L, N, Q> Softmax<'a, D, M, L, N, Q> {
     }
 }
 
-impl<X: Axes, D: Float> Tensor<X, D> {
+impl<X: Axes, D: Dtype> Tensor<X, D> {
     /// `e^x / sum(e^x)` along `axis`, without overflow. A lane in which all is `-inf` gives zeros (not NaN); a NaN makes
     /// its lane NaN.
     ///
@@ -113,6 +113,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     pub fn softmax<A: Axis>(&self, axis: A) -> Self
     where
         X: Has<A>,
+        D: Float,
     {
         self.try_softmax_with(axis, Softmax::new())
     }
@@ -134,6 +135,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
         L: SubsetOf<X>,
         N: SubsetOf<X>,
         Q: SubsetOf<X>,
+        D: Float,
     {
         let _ = axis;
         // Each of these lists has one axis or none.
@@ -153,6 +155,7 @@ impl<X: Axes, D: Float> Tensor<X, D> {
     pub fn log_softmax<A: Axis>(&self, axis: A) -> Self
     where
         X: Has<A>,
+        D: Float,
     {
         let _ = axis;
         Ok(wrap(raw::log_softmax(self.raw(), at::<X, A>())?))
