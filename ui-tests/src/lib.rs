@@ -113,12 +113,13 @@ pub fn page() -> std::io::Result<String> {
 }
 
 /// An error as its reader needs it: without the lines of source and of places that are not the reader's own (`trybuild`
-/// writes `$WORKSPACE` for this repository, `$RUST` for the standard library), and without the notes that name the
-/// macros there. So no edit of Forge that leaves an error's words alone makes its `.stderr` stale.
+/// writes `$WORKSPACE` for this repository, `$RUST` for the standard library), without the notes that name the macros
+/// there, and without lists of every type that would do. So no edit of Forge that leaves an error's words alone makes
+/// its `.stderr` stale.
 #[must_use]
 pub fn readers_part(stderr: &str) -> String {
     let mut kept = String::new();
-    let mut foreign = false;
+    let (mut foreign, mut list) = (false, false);
     for line in stderr.lines() {
         let text = line.trim_start();
         if let Some(place) = text.strip_prefix("--> ").or_else(|| text.strip_prefix("::: ")) {
@@ -127,7 +128,12 @@ pub fn readers_part(stderr: &str) -> String {
             let source = text.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
             foreign &= source.starts_with('|') || source.starts_with("...");
         }
-        if !foreign && !text.starts_with("= note: this error originates in the ") {
+        if text.trim_start_matches("= ").starts_with("help: the following other types implement trait ") {
+            list = true;
+        } else {
+            list &= line.len() - text.len() > 8; // the list stands further in than any note
+        }
+        if !foreign && !list && !text.starts_with("= note: this error originates in the ") {
             kept.push_str(line);
             kept.push('\n');
         }
@@ -149,7 +155,8 @@ How to read one:
   which axes the tensor has.
 - `required for ... to implement SubsetOf<...>` says which list was asked for which; the last note says which method
   asked. They matter in generic code, where they name the bound to state.
-- Left out here are the lines that the compiler shows of Forge's own source, below the last note.
+- Left out here are the lines that the compiler shows of Forge's own source, below the last note, and its lists of all
+  types that implement a trait.
 - An id or a number of the type level never appears. Where a path does, as in `forge::axes::Batch`, two axes have one
   name.
 ";
