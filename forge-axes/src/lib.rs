@@ -32,6 +32,64 @@
 //! assert_eq!(<Dot<(Batch, In), (In, Out), In>>::KEYS[1].name, "Out");
 //! # let _ = y;
 //! ```
+//!
+//! # The type functions at a glance
+//!
+//! ```
+//! use forge_axes::*;
+//! # macro_rules! axis {
+//! #     ($name:ident, $id:ty, $hash:literal) => {
+//! #         #[derive(Clone, Copy, Default)]
+//! #         struct $name;
+//! #         impl Axis for $name {
+//! #             type Id = $id;
+//! #             type Size = Dyn;
+//! #             type Number = Unknown;
+//! #             const KEY: Key<'static> = Key { hash: $hash, name: stringify!($name), path: stringify!($name), fixed: None };
+//! #         }
+//! #     };
+//! # }
+//! # axis!(A, X0<End>, 1);
+//! # axis!(B, X1<End>, 2);
+//! # axis!(C, X2<End>, 3);
+//! # axis!(D, X3<End>, 4);
+//! # fn axes<X: Axes>() -> String {
+//! #     X::KEYS.iter().map(|k| k.name).collect::<Vec<_>>().join(" ")
+//! # }
+//! assert_eq!(axes::<Remove<(A, B, C), B>>(), "A C");
+//! assert_eq!(axes::<Minus<(A, B, C), (C, A, D)>>(), "B");
+//! assert_eq!(axes::<Union<(A, B), (C, B, D)>>(), "A B C D");
+//! assert_eq!(axes::<Intersect<(A, B, C), (C, D, A)>>(), "A C");
+//! assert_eq!(axes::<Concat<(A, B), (C, D)>>(), "A B C D");
+//! assert_eq!(axes::<Push<(A, B), C>>(), "A B C");
+//! assert_eq!(axes::<PushNew<(A, B), A>>(), "A B");
+//! assert_eq!(axes::<InsertFront<(A, B), C>>(), "C A B");
+//! assert_eq!(axes::<Replace<(A, B), B, (C, D)>>(), "A C D");
+//! assert_eq!(axes::<Merge<(A, B, C), (A, B), D>>(), "D C");
+//! assert_eq!(axes::<DiagonalOf<(A, B, C), A, B, D>>(), "C D");
+//!
+//! // Contractions of (A, B, C) and (B, C, D) over C: B, which both have, is a batch axis.
+//! assert_eq!(axes::<Dot<(A, B, C), (B, C, D), C>>(), "A B D");
+//! assert_eq!(axes::<DotBatchFirst<(A, B, C), (B, C, D), C>>(), "B A D");
+//! assert_eq!(axes::<Project<(A, B), B, D>>(), "A D");
+//! assert_eq!(axes::<OverTo<(A, B, C), B, D>>(), "A C D");
+//!
+//! // The bounds hold or reject; generic code states them.
+//! fn holds<X: Has<A> + Lacks<D> + PermutationOf<(C, A, B)> + Distinct, Y: SubsetOf<X> + NoneIn<D>>()
+//! where
+//!     X: Axes,
+//! {
+//! }
+//! holds::<(A, B, C), (C, A)>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! # use forge_axes::*;
+//! fn distinct<X: Distinct>() {}
+//! fn unknown<A: Axis, B: Axis>() {
+//!     distinct::<(A, B)>(); // two unknown axes may be one
+//! }
+//! ```
 #![no_std]
 #![forbid(unsafe_code)]
 
