@@ -67,8 +67,9 @@ pub trait Integer: Number {}
 )]
 pub trait Bits: Element {}
 
+// An error says what is needed; which types those are need not be listed again.
 macro_rules! mark {
-    ($trait:ident: $($t:ty)*) => { $(impl $trait for $t {})* };
+    ($trait:ident: $($t:ty)*) => { $(#[diagnostic::do_not_recommend] impl $trait for $t {})* };
 }
 macro_rules! summable {
     ($($t:ty => $s:ty),*) => { $(impl Summable for $t { type Sum = $s; })* };

@@ -1,7 +1,7 @@
 //! Gated activations.
 
 use crate::DynTensor;
-use crate::dtype::Float;
+use crate::dtype::{Dtype, Float};
 use crate::dyn_tensor::DynAxis;
 use crate::error::Error;
 use crate::raw::{Names, gated as raw};
@@ -13,7 +13,7 @@ use forge_macros::fallible;
 
 macro_rules! gates {
     ($($(#[$doc:meta])* $name:ident $op:ident;)*) => {
-        impl<X: Axes, D: Float> Tensor<X, D> {
+        impl<X: Axes, D: Dtype> Tensor<X, D> {
             $(
                 $(#[$doc])*
                 ///
@@ -22,7 +22,10 @@ macro_rules! gates {
                 /// # Errors
                 /// When a shared axis has two sizes.
                 #[fallible]
-                pub fn $name<R: Axes + SubsetOf<X>>(&self, gate: &Tensor<R, D>) -> Self {
+                pub fn $name<R: Axes + SubsetOf<X>>(&self, gate: &Tensor<R, D>) -> Self
+                where
+                    D: Float,
+                {
                     let plan = const { &PointwisePlan::new(X::KEYS, R::KEYS) };
                     let names = names::<X, R>();
                     Ok(wrap(raw::gated(GateOp::$op, self.raw(), gate.raw(), plan, names, stringify!($name))?))

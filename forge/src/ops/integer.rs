@@ -12,13 +12,16 @@ use forge_macros::fallible;
 
 macro_rules! pairs {
     ($Bound:ident $f:ident $Op:ident: $($(#[$doc:meta])* $name:ident $op:ident;)*) => {
-        impl<X: Axes, D: $Bound> Tensor<X, D> {
+        impl<X: Axes, D: Dtype> Tensor<X, D> {
             $(
                 $(#[$doc])*
                 ///
                 /// The right operand's axes must be among the left's, in any order; it is repeated along the others.
                 #[fallible]
-                pub fn $name<R: Axes + SubsetOf<X>>(&self, rhs: &Tensor<R, D>) -> Self {
+                pub fn $name<R: Axes + SubsetOf<X>>(&self, rhs: &Tensor<R, D>) -> Self
+                where
+                    D: $Bound,
+                {
                     let plan = const { &PointwisePlan::new(X::KEYS, R::KEYS) };
                     Ok(wrap(raw::$f($Op::$op, self.raw(), rhs.raw(), plan, names::<X, R>())?))
                 }

@@ -187,7 +187,7 @@ fn check_delta(delta: f64) -> Result<(), Error> {
 
 macro_rules! pairs {
     ($($(#[$doc:meta])* $name:ident $op:ident;)*) => {
-        impl<X: Axes, D: Float> Tensor<X, D> {
+        impl<X: Axes, D: Dtype> Tensor<X, D> {
             $(
                 $(#[$doc])*
                 ///
@@ -197,7 +197,10 @@ macro_rules! pairs {
                 /// # Errors
                 /// When a shared axis has two sizes.
                 #[fallible]
-                pub fn $name<Y: Axes + SubsetOf<X>, R: Reduce>(&self, target: &Tensor<Y, D>, reduce: R) -> Tensor<R::Out<X>, D> {
+                pub fn $name<Y: Axes + SubsetOf<X>, R: Reduce>(&self, target: &Tensor<Y, D>, reduce: R) -> Tensor<R::Out<X>, D>
+                where
+                    D: Float,
+                {
                     let _ = reduce;
                     let plan = const { &PointwisePlan::new(X::KEYS, Y::KEYS) };
                     let (x, y, names) = (self.raw(), target.raw(), names::<X, Y>());
