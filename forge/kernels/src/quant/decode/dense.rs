@@ -8,8 +8,8 @@ row_decoder! {
     f32 = one_f32, 4 => 1;
     /// Double precision, rounded to the nearest.
     f64 = one_f64, 8 => 1;
-    /// Half precision.
-    f16 = one_f16, 2 => 1;
+    /// Half precision in integer arithmetic.
+    any_f16 = one_f16, 2 => 1;
     /// The upper half of single precision.
     bf16 = one_bf16, 2 => 1;
 }
@@ -32,4 +32,13 @@ fn one_f16(b: &[u8; 2], y: &mut [f32; 1]) {
 #[inline(always)]
 fn one_bf16(b: &[u8; 2], y: &mut [f32; 1]) {
     y[0] = f32::from_bits(u32::from(u16::from_le_bytes(*b)) << 16);
+}
+
+/// Half precision.
+pub(crate) fn f16(bytes: &[u8], out: &mut [f32]) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if crate::isa::isa() >= crate::isa::Isa::Avx2 {
+        return crate::quant::dense::x86::decode_f16(bytes, out);
+    }
+    any_f16(bytes, out);
 }

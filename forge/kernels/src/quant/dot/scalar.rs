@@ -18,7 +18,7 @@ pub(super) fn short<F: Short>(work: &Work<'_>, put: &mut dyn FnMut(usize, &[f32;
                 let (block, j) = (&row[p / F::PARTS * F::BYTES..][..F::BYTES], p % F::PARTS);
                 let sum_x = i32::from(sums[2 * p]) + i32::from(sums[2 * p + 1]);
                 let sum = dot(&F::codes(block, j), &codes[p]) - F::ZERO * sum_x;
-                let (d, m) = F::scale(block, j);
+                let (d, m) = F::scale(block);
                 *y = (d * scales[p]).mul_add(sum as f32, *y);
                 if F::MIN {
                     *y = m.mul_add(scales[p] * sum_x as f32, *y);

@@ -1,6 +1,6 @@
 //! Short blocks with AVX2.
 
-use super::lanes::{ShortLanes, additions, multiply, sums, transpose};
+use super::lanes::{ShortLanes, additions, dots, halves_at, multiply, transpose};
 use crate::quant::activation::Activations;
 use crate::quant::dot::{GROUP, PANEL_FROM, Work};
 use crate::scratch::Scratch;
@@ -49,20 +49,30 @@ pub(in crate::quant::dot) fn short<F: ShortLanes>(work: &Work<'_>, put: &mut dyn
     }
 }
 
-/// Scales and minima of part `j` of the block at byte `at` of every row.
+/// Scales and minima of the block at byte `at` of every row.
 ///
 /// # Safety
 /// AVX2, FMA and F16C; the block is inside every row.
 #[inline(always)]
-unsafe fn scales<F: ShortLanes>(rows: &[&[u8]; GROUP], at: usize, j: usize) -> (__m256, __m256) {
-    let (mut d, mut m) = ([0.0f32; GROUP], [0.0f32; GROUP]);
-    for r in 0..GROUP {
-        // SAFETY: the caller says that the block is there.
-        let block = unsafe { rows[r].get_unchecked(at..at + F::BYTES) };
-        (d[r], m[r]) = F::scale(block, j);
+unsafe fn scales<F: ShortLanes>(rows: &[&[u8]; GROUP], at: usize) -> (__m256, __m256) {
+    // SAFETY: the caller's.
+    unsafe { (halves_at(rows, at), if F::MIN { halves_at(rows, at + 2) } else { _mm256_setzero_ps() }) }
+}
+
+/// The codes of part `j` of the block at byte `at` of every row.
+///
+/// # Safety
+/// AVX2; the block is inside every row.
+#[inline(always)]
+unsafe fn load_rows<F: ShortLanes>(rows: &[&[u8]; GROUP], at: usize, j: usize) -> [__m256i; GROUP] {
+    // SAFETY: the caller's.
+    unsafe {
+        let mut w = [_mm256_setzero_si256(); GROUP];
+        for r in 0..GROUP {
+            w[r] = F::load(rows[r].as_ptr().add(at), j);
+        }
+        w
     }
-    // SAFETY: eight elements each.
-    unsafe { (_mm256_loadu_ps(d.as_ptr()), _mm256_loadu_ps(m.as_ptr())) }
 }
 
 /// One row of activations with the blocks as they are stored.
@@ -76,22 +86,20 @@ unsafe fn row<F: ShortLanes>(work: &Work<'_>, t: usize, y: &mut [f32; GROUP]) {
     let scale = &work.x.scales[t * parts..][..parts];
     let sum = work.x.sums[t * 2 * parts..][..2 * parts].as_chunks::<2>().0;
     let mut acc = _mm256_setzero_ps();
-    let ones = _mm256_set1_epi16(1);
     for p in 0..parts {
         let (at, j) = (p / F::PARTS * F::BYTES, p % F::PARTS);
         // SAFETY: 32 bytes.
         let x = unsafe { _mm256_loadu_si256(codes[p].as_ptr().cast()) };
         // SAFETY: block `p / PARTS` is inside every row.
-        let products =
-            work.rows.map(|row| unsafe { _mm256_madd_epi16(product::<F>(F::load(row.as_ptr().add(at), j), x), ones) });
+        let w = unsafe { load_rows::<F>(&work.rows, at, j) };
         // SAFETY: AVX2.
-        let mut total = unsafe { sums(&products) };
+        let mut total = unsafe { dots::<F>(&w, x) };
         let sum_x = i32::from(sum[p][0]) + i32::from(sum[p][1]);
         if F::ZERO != 0 {
             total = _mm256_sub_epi32(total, _mm256_set1_epi32(F::ZERO * sum_x));
         }
         // SAFETY: as above.
-        let (d, m) = unsafe { scales::<F>(&work.rows, at, j) };
+        let (d, m) = unsafe { scales::<F>(&work.rows, at) };
         acc = _mm256_fmadd_ps(_mm256_mul_ps(d, _mm256_set1_ps(scale[p])), _mm256_cvtepi32_ps(total), acc);
         if F::MIN {
             acc = _mm256_fmadd_ps(m, _mm256_set1_ps(scale[p] * sum_x as f32), acc);
@@ -123,13 +131,16 @@ unsafe fn pack<F: ShortLanes>(work: &Work<'_>, panel: &mut Panel) {
     for p in 0..work.x.cols / 32 {
         let (at, j) = (p / F::PARTS * F::BYTES, p % F::PARTS);
         // SAFETY: block `p / PARTS` is inside every row.
-        let quads = unsafe { transpose(work.rows.map(|row| F::load(row.as_ptr().add(at), j))) };
-        for (q, v) in quads.into_iter().enumerate() {
+        let quads = unsafe { transpose(load_rows::<F>(&work.rows, at, j)) };
+        for q in 0..8 {
             // SAFETY: 32 bytes of 256.
-            unsafe { _mm256_storeu_si256(codes[p].as_mut_ptr().add(32 * q).cast(), v) };
+            unsafe { _mm256_storeu_si256(codes[p].as_mut_ptr().add(32 * q).cast(), quads[q]) };
         }
-        for (r, row) in work.rows.iter().enumerate() {
-            (scale[p][r], min[p][r]) = F::scale(&row[at..at + F::BYTES], j);
+        // SAFETY: as above; eight elements each.
+        unsafe {
+            let (d, m) = scales::<F>(&work.rows, at);
+            _mm256_storeu_ps(scale[p].as_mut_ptr(), d);
+            _mm256_storeu_ps(min[p].as_mut_ptr(), m);
         }
     }
 }

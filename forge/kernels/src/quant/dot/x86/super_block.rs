@@ -1,6 +1,6 @@
 //! Blocks of 256 with AVX2.
 
-use super::lanes::{SuperLanes, additions, multiply, sums, transpose};
+use super::lanes::{SuperLanes, additions, halves_at, multiply, sums, transpose};
 use crate::quant::activation::Activations;
 use crate::quant::dot::{GROUP, PANEL_FROM, Work};
 use crate::scratch::Scratch;
@@ -50,26 +50,15 @@ pub(in crate::quant::dot) fn super_block<F: SuperLanes>(work: &Work<'_>, put: &m
     }
 }
 
-/// The scales of the sixteenths (those of even number in the lower half, of odd number in the upper one) and what the
-/// sums of the activations are multiplied by (in order), all in 16 bits.
+/// The scales of the scales and of the minima of the block at byte `at` of every row.
 ///
 /// # Safety
-/// AVX2.
+/// AVX2, FMA and F16C; the block is inside every row.
 #[inline(always)]
-unsafe fn factors<F: SuperLanes>(block: &[u8]) -> (__m256i, __m256i) {
-    let (s, m) = F::scales(block);
-    // SAFETY: AVX2 as the caller says; 16 bytes each.
-    unsafe {
-        let s = _mm_loadu_si128(s.as_ptr().cast());
-        let split = _mm_shuffle_epi8(s, _mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15));
-        let scales = _mm256_cvtepi8_epi16(split);
-        let offsets = if F::MIN {
-            _mm256_cvtepu8_epi16(_mm_loadu_si128(m.as_ptr().cast()))
-        } else {
-            _mm256_mullo_epi16(_mm256_cvtepi8_epi16(s), _mm256_set1_epi16(F::ZERO as i16))
-        };
-        (scales, offsets)
-    }
+unsafe fn block_scales<F: SuperLanes>(rows: &[&[u8]; GROUP], at: usize) -> (__m256, __m256) {
+    let at = at + F::SCALE;
+    // SAFETY: the caller's.
+    unsafe { (halves_at(rows, at), if F::MIN { halves_at(rows, at + 2) } else { _mm256_setzero_ps() }) }
 }
 
 /// One row of activations with the blocks as they are stored.
@@ -86,14 +75,13 @@ unsafe fn row<F: SuperLanes>(work: &Work<'_>, t: usize, y: &mut [f32; GROUP]) {
     for b in 0..blocks {
         let mut total = [_mm256_setzero_si256(); GROUP];
         let mut total_m = [_mm256_setzero_si256(); GROUP];
-        let (mut d, mut dmin) = ([0.0f32; GROUP], [0.0f32; GROUP]);
         // SAFETY: 32 bytes.
         let sum_x = unsafe { _mm256_loadu_si256(sum[b].as_ptr().cast()) };
         for r in 0..GROUP {
             // SAFETY: block `b` is inside every row.
-            let block = unsafe { work.rows[r].get_unchecked(b * F::BYTES..(b + 1) * F::BYTES) };
+            let block = unsafe { work.rows[r].as_ptr().add(b * F::BYTES) };
             // SAFETY: as above.
-            let (w, (s, o)) = unsafe { (F::load(block.as_ptr()), factors::<F>(block)) };
+            let (w, (s, o)) = unsafe { (F::load(block), F::factors(block)) };
             let offset = _mm256_madd_epi16(o, sum_x);
             let mut part = if !F::MIN && F::ZERO != 0 {
                 _mm256_sub_epi32(_mm256_setzero_si256(), offset)
@@ -111,16 +99,15 @@ unsafe fn row<F: SuperLanes>(work: &Work<'_>, t: usize, y: &mut [f32; GROUP]) {
             }
             total[r] = part;
             total_m[r] = offset;
-            (d[r], dmin[r]) = F::scale(block);
         }
-        // SAFETY: AVX2; eight elements.
-        let (total, d) = unsafe { (sums(&total), _mm256_loadu_ps(d.as_ptr())) };
+        // SAFETY: AVX2; block `b` is inside every row.
+        let (total, (d, dmin)) = unsafe { (sums(&total), block_scales::<F>(&work.rows, b * F::BYTES)) };
         let dx = _mm256_set1_ps(scale[b]);
         acc = _mm256_fmadd_ps(_mm256_mul_ps(d, dx), _mm256_cvtepi32_ps(total), acc);
         if F::MIN {
             // SAFETY: as above.
-            let (total, d) = unsafe { (sums(&total_m), _mm256_loadu_ps(dmin.as_ptr())) };
-            acc = _mm256_fnmadd_ps(_mm256_mul_ps(d, dx), _mm256_cvtepi32_ps(total), acc);
+            let total = unsafe { sums(&total_m) };
+            acc = _mm256_fnmadd_ps(_mm256_mul_ps(dmin, dx), _mm256_cvtepi32_ps(total), acc);
         }
     }
     // SAFETY: eight elements.
@@ -139,6 +126,42 @@ struct Panel {
     d: Scratch<f32>,
 }
 
+/// Sixteen bytes of each of eight rows, as 16-bit elements twice: `[16, 8, 2]`.
+///
+/// # Safety
+/// AVX2.
+#[inline(always)]
+unsafe fn store_scales(s: &[__m128i; GROUP], out: &mut [i16; 256]) {
+    // SAFETY: the caller's; 32 bytes each of 512.
+    unsafe {
+        // Transposed in three steps: pairs of rows, fours, eights. Then each register holds two sixteenths of all rows.
+        let mut a = [_mm_setzero_si128(); 8];
+        for i in 0..4 {
+            a[i] = _mm_unpacklo_epi8(s[2 * i], s[2 * i + 1]);
+            a[i + 4] = _mm_unpackhi_epi8(s[2 * i], s[2 * i + 1]);
+        }
+        let mut b = [_mm_setzero_si128(); 8];
+        for half in 0..2 {
+            for i in 0..2 {
+                b[4 * half + 2 * i] = _mm_unpacklo_epi16(a[4 * half + 2 * i], a[4 * half + 2 * i + 1]);
+                b[4 * half + 2 * i + 1] = _mm_unpackhi_epi16(a[4 * half + 2 * i], a[4 * half + 2 * i + 1]);
+            }
+        }
+        for half in 0..2 {
+            for i in 0..2 {
+                let (x, y) = (b[4 * half + i], b[4 * half + i + 2]);
+                let g = 8 * half + 4 * i;
+                for (g, v) in [(g, _mm_unpacklo_epi32(x, y)), (g + 2, _mm_unpackhi_epi32(x, y))] {
+                    let out = out.as_mut_ptr().add(16 * g).cast::<__m256i>();
+                    let (first, second) = (_mm_unpacklo_epi8(v, v), _mm_unpackhi_epi8(v, v));
+                    _mm256_storeu_si256(out, _mm256_cvtepi8_epi16(first));
+                    _mm256_storeu_si256(out.add(1), _mm256_cvtepi8_epi16(second));
+                }
+            }
+        }
+    }
+}
+
 /// Fills a panel.
 ///
 /// # Safety
@@ -152,31 +175,38 @@ unsafe fn pack<F: SuperLanes>(work: &Work<'_>, panel: &mut Panel) {
     for b in 0..work.x.cols / 256 {
         let mut w = [[_mm256_setzero_si256(); 8]; GROUP];
         let mut offsets = [_mm256_setzero_si256(); GROUP];
+        let mut scales = [_mm_setzero_si128(); GROUP];
         for r in 0..GROUP {
             let block = &work.rows[r][b * F::BYTES..(b + 1) * F::BYTES];
             // SAFETY: the block is whole.
             w[r] = unsafe { F::load(block.as_ptr()) };
             // SAFETY: AVX2.
-            offsets[r] = unsafe { factors::<F>(block) }.1;
-            for (g, &s) in F::scales(block).0.iter().enumerate() {
-                scale[b][(g * GROUP + r) * 2] = i16::from(s);
-                scale[b][(g * GROUP + r) * 2 + 1] = i16::from(s);
-            }
-            (d[b][r], d[b][GROUP + r]) = F::scale(block);
+            offsets[r] = unsafe { F::factors(block.as_ptr()) }.1;
+            // SAFETY: as above.
+            scales[r] = unsafe { F::scales_minima(block.as_ptr()) }.0;
+        }
+        // SAFETY: AVX2; 512 bytes.
+        unsafe { store_scales(&scales, &mut scale[b]) };
+        // SAFETY: block `b` is inside every row; eight elements each.
+        unsafe {
+            let (scale, min) = block_scales::<F>(&work.rows, b * F::BYTES);
+            _mm256_storeu_ps(d[b].as_mut_ptr(), scale);
+            _mm256_storeu_ps(d[b].as_mut_ptr().add(GROUP), min);
         }
         for p in 0..8 {
             // SAFETY: AVX2.
-            let quads = unsafe { transpose(w.map(|w| w[p])) };
-            for (q, v) in quads.into_iter().enumerate() {
+            let quads = unsafe { transpose([w[0][p], w[1][p], w[2][p], w[3][p], w[4][p], w[5][p], w[6][p], w[7][p]]) };
+            for q in 0..8 {
                 // SAFETY: 32 bytes of 2048.
-                unsafe { _mm256_storeu_si256(codes[b].as_mut_ptr().add(256 * p + 32 * q).cast(), v) };
+                unsafe { _mm256_storeu_si256(codes[b].as_mut_ptr().add(256 * p + 32 * q).cast(), quads[q]) };
             }
         }
         // Two offsets are an element of 32 bits: pair `p` of each row side by side.
         // SAFETY: AVX2.
-        for (p, v) in unsafe { transpose(offsets) }.into_iter().enumerate() {
+        let pairs = unsafe { transpose(offsets) };
+        for p in 0..8 {
             // SAFETY: 32 bytes of 256.
-            unsafe { _mm256_storeu_si256(offset[b].as_mut_ptr().add(16 * p).cast(), v) };
+            unsafe { _mm256_storeu_si256(offset[b].as_mut_ptr().add(16 * p).cast(), pairs[p]) };
         }
     }
 }
