@@ -69,6 +69,14 @@ fn a_file_that_is_not_changed_is_written_again_byte_for_byte() {
         let want = fs::read(&path).unwrap();
         let file = Gguf::open(&path).unwrap();
         assert_eq!(file.file_bytes(), want.len() as u64);
+        let read = Gguf::open_with(&path, &Options { load: Load::Read, ..Options::default() }).unwrap();
+        for (a, b) in file.tensors().zip(read.tensors()) {
+            assert!(a.info() == b.info() && a.bytes() == b.bytes(), "mapped and read agree");
+            assert!(a.shared().mapped().is_some() && b.shared().mapped().is_none());
+            a.shared().prefetch();
+            a.shared().release();
+            assert!(a.bytes() == b.bytes(), "what was released is read again");
+        }
         let out = dir.file("out.gguf");
         Writer::from(&file).save(&out).unwrap();
         assert!(fs::read(&out).unwrap() == want, "{} through save", path.display());
