@@ -28,6 +28,7 @@ const EXAMPLES: &str = "Examples:
   amp                                        the shipped profile and phrase
   amp render twin.nam guitar.wav out.wav     your own
   amp render twin.nam guitar.wav out.wav --block 512 --no-prewarm
+  amp render a2.nam guitar.wav out.wav --slim 0.3
 
 Exit codes: 0 done, 1 something is wrong with a file, 2 something is wrong with the command line.";
 
@@ -54,6 +55,20 @@ struct Render {
     /// Begin at once, without silence that settles the profile first.
     #[arg(long)]
     no_prewarm: bool,
+    /// Play a quotient of polynomials for tanh, as some hosts do. It differs by about a thousandth.
+    #[arg(long)]
+    fast_tanh: bool,
+    /// The quality from 0 to 1, for profiles that hold several sizes of a model. The best unless given.
+    #[arg(long, value_name = "V", value_parser = quality)]
+    slim: Option<f64>,
+}
+
+/// Parses a number from 0 to 1.
+fn quality(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(v) if (0.0..=1.0).contains(&v) => Ok(v),
+        _ => Err("it must be a number from 0 to 1".to_owned()),
+    }
 }
 
 fn main() -> ExitCode {
@@ -65,6 +80,8 @@ fn main() -> ExitCode {
                 output: &r.output,
                 block: r.block as usize,
                 prewarm: !r.no_prewarm,
+                fast_tanh: r.fast_tanh,
+                quality: r.slim,
             };
             render::render(&job).map(drop)
         }

@@ -3,9 +3,8 @@
 use crate::picture::{Picture, draw};
 use forge_nam::{
     audio::{Sound, read_wav, write_wav},
-    model::Options,
-    player::Player,
-    profile::Profile,
+    engine::{Engine, Options},
+    profile::{Profile, ProfileError},
 };
 use std::{
     error::Error,
@@ -24,6 +23,10 @@ pub struct Job<'a> {
     pub block: usize,
     /// Whether silence settles the profile first.
     pub prewarm: bool,
+    /// Whether a quotient of polynomials stands for tanh.
+    pub fast_tanh: bool,
+    /// The quality in 0..1 for profiles that have several sizes.
+    pub quality: Option<f64>,
 }
 
 /// Plays and writes; gives back what went in and what came out.
@@ -36,39 +39,38 @@ pub fn render(job: &Job<'_>) -> Result<(Sound, Vec<f32>), Box<dyn Error>> {
     if sound.channels > 1 {
         eprintln!("amp: note: {} has {} channels: the first is played", job.input.display(), sound.channels);
     }
-    if let Some(rate) = profile.sample_rate
-        && rate != f64::from(sound.sample_rate)
-    {
-        return Err(format!(
-            "{} has {} samples a second, but the profile was trained at {rate}: convert the sound to that rate",
-            job.input.display(),
-            sound.sample_rate
-        )
-        .into());
+    let (ins, outs) = profile.channels();
+    if (ins, outs) != (1, 1) {
+        let what = format!("it takes {ins} channels and gives {outs}: only profiles of one channel are played here");
+        return Err(format!("{}: {what}", job.profile.display()).into());
     }
-    let mut player = Player::new(&profile, job.block, Options::default()).map_err(|e| in_file(job.profile, &e))?;
+    let options = Options::default().fast_tanh(job.fast_tanh).quality(job.quality);
+    let mut engine = Engine::new(&profile, job.block, options).map_err(|e| in_file(job.profile, &e))?;
+    engine.reset(f64::from(sound.sample_rate), job.block).map_err(|e| in_file(job.input, &e))?;
     let start = Instant::now();
     if job.prewarm {
-        player.prewarm();
+        engine.prewarm();
     }
     let mut out = vec![0.0; sound.samples.len()];
     let mut progress = Progress::new();
     let mut done = 0;
     for (input, output) in sound.samples.chunks(job.block).zip(out.chunks_mut(job.block)) {
-        player.process(input, output);
+        engine.process(input, output);
         done += input.len();
         progress.show(done, sound.samples.len());
     }
     progress.clear();
+    let took = start.elapsed().as_secs_f64();
     if let Some(index) = out.iter().position(|v| !v.is_finite()) {
         return Err(format!("{}: its output is not finite from sample {index} on", job.profile.display()).into());
     }
     write_wav(job.output, sound.sample_rate, &out)?;
     let seconds = out.len() as f64 / f64::from(sound.sample_rate);
     println!(
-        "{}: {seconds:.2} s of sound in {:.2} s, peak {:.3}",
+        "{}: {seconds:.2} s of sound in {:.0} ms ({:.0} times as fast as it sounds), peak {:.3}",
         job.output.display(),
-        start.elapsed().as_secs_f64(),
+        1e3 * took,
+        seconds / took,
         out.iter().fold(0.0f32, |m, v| m.max(v.abs()))
     );
     Ok((sound, out))
@@ -86,6 +88,8 @@ pub fn demo() -> Result<(), Box<dyn Error>> {
         output: &wav,
         block: 64,
         prewarm: true,
+        fast_tanh: false,
+        quality: None,
     };
     let (sound, out) = render(&job)?;
     let title = "di-guitar.wav through feather.nam";
@@ -94,10 +98,10 @@ pub fn demo() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn in_file(path: &Path, error: &forge_nam::profile::ProfileError) -> Box<dyn Error> {
+fn in_file(path: &Path, error: &ProfileError) -> Box<dyn Error> {
     match error {
         // It names the file itself.
-        forge_nam::profile::ProfileError::Read { .. } => error.to_string().into(),
+        ProfileError::Read { .. } => error.to_string().into(),
         _ => format!("{}: {error}", path.display()).into(),
     }
 }

@@ -5,8 +5,14 @@
 //! a failure.
 #![allow(clippy::print_stderr, reason = "a test that skips says so")]
 
+mod engine;
 mod files;
 mod fuzz;
 mod oracle;
 mod profiles;
 mod render;
+#[path = "../support/mod.rs"]
+mod support;
+
+#[global_allocator]
+static ALLOCATOR: support::Counting = support::Counting;

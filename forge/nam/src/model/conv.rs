@@ -1,6 +1,6 @@
 //! Causal convolutions over a stream.
 
-use super::cursor::Cursor;
+use crate::cursor::Cursor;
 use crate::profile::ProfileError;
 use forge::Dyn;
 use forge::axes::Time;

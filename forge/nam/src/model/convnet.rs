@@ -2,8 +2,8 @@
 
 use super::activation::Activation;
 use super::conv::{Conv, History, Shape};
-use super::cursor::Cursor;
 use super::{Input, Mid, Options, Output};
+use crate::cursor::Cursor;
 use crate::profile::{ConvNet as Spec, ConvNetConfig, ProfileError};
 use forge::axes::{Channel, Time};
 use forge::prelude::*;
@@ -52,39 +52,13 @@ impl ConvNet {
     }
 }
 
-/// Weights and biases of a block's convolution.
+/// A block's convolution, with its batch norm in it.
 fn block(
     weights: &mut Cursor<'_>,
     config: &ConvNetConfig,
     i: usize,
 ) -> Result<(Vec<f32>, Vec<f32>, Shape), ProfileError> {
-    let shape = Shape {
-        from: config.block_inputs(i),
-        to: config.channels,
-        taps: ConvNetConfig::TAPS,
-        dilation: config.dilations[i],
-        groups: config.groups,
-    };
-    let per_out = (shape.from / shape.groups) * shape.taps;
-    let mut matrix = weights.take(per_out * shape.to)?.to_vec();
-    if !config.batchnorm {
-        return Ok((matrix, weights.take(shape.to)?.to_vec(), shape));
-    }
-    let [mean, variance, gain, shift] = [0; 4].map(|_| weights.take(shape.to));
-    let (mean, variance, gain, shift) = (mean?, variance?, gain?, shift?);
-    let epsilon = f64::from(weights.take(1)?[0]);
-    let mut bias = Vec::with_capacity(shape.to);
-    for o in 0..shape.to {
-        let scale = f64::from(gain[o]) / (f64::from(variance[o]) + epsilon).sqrt();
-        for w in &mut matrix[o * per_out..(o + 1) * per_out] {
-            *w = round(f64::from(*w) * scale);
-        }
-        bias.push(round(f64::from(shift[o]) - scale * f64::from(mean[o])));
-    }
-    Ok((matrix, bias, shape))
-}
-
-#[allow(clippy::cast_possible_truncation, reason = "rounding to f32 is meant")]
-fn round(v: f64) -> f32 {
-    v as f32
+    let (matrix, bias) = config.fold(weights, i)?;
+    let (from, to, groups) = (config.block_inputs(i), config.channels, config.groups);
+    Ok((matrix, bias, Shape { from, to, taps: ConvNetConfig::TAPS, dilation: config.dilations[i], groups }))
 }

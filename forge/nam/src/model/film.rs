@@ -1,8 +1,8 @@
 //! Modulation by the condition.
 
 use super::conv::{Conv, Frames, Free, Shape};
-use super::cursor::Cursor;
 use super::{Condition, Modulation};
+use crate::cursor::Cursor;
 use crate::profile::{Film as Spec, ProfileError};
 use forge::axes::Time;
 use forge::prelude::*;

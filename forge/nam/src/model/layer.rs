@@ -2,9 +2,9 @@
 
 use super::activation::Activation;
 use super::conv::{Conv, History, Shape};
-use super::cursor::Cursor;
 use super::film::Film;
 use super::{Condition, HeadSum, Mid, Options, Wide};
+use crate::cursor::Cursor;
 use crate::profile::{ArrayConfig, FilmSlot, Gating, LayerConfig, ProfileError};
 use forge::axes::{Channel, Time};
 use forge::prelude::*;

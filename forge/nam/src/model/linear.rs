@@ -15,7 +15,7 @@ impl Linear {
     pub(super) fn new(spec: &Spec) -> Result<Self, ProfileError> {
         let config = &spec.config;
         let taps = config.receptive_field;
-        let mut cursor = super::cursor::Cursor::new(&spec.weights);
+        let mut cursor = crate::cursor::Cursor::new(&spec.weights);
         let response = cursor.take(taps)?;
         let bias = if config.bias { cursor.take(1)?[0] } else { 0.0 };
         cursor.done()?;

@@ -1,8 +1,8 @@
 //! The LSTM architecture.
 
 use super::conv::{Conv, Shape};
-use super::cursor::Cursor;
 use super::{Input, Mid, Options, Output};
+use crate::cursor::Cursor;
 use crate::profile::{Lstm as Spec, ProfileError};
 use forge::axes::{Hidden, In, Time};
 use forge::prelude::*;

@@ -20,12 +20,13 @@
 mod activation;
 mod conv;
 mod convnet;
-mod cursor;
 mod film;
 mod layer;
 mod linear;
 mod lstm;
 mod wavenet;
+
+pub use crate::options::Options;
 
 use crate::profile::{Model, Profile, ProfileError};
 use forge::axes::Time;
@@ -49,31 +50,6 @@ forge::axes! {
     pub HeadOut,
     /// Scales and shifts made from the condition.
     pub Modulation,
-}
-
-/// How a profile is played.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Options {
-    /// Takes a quotient of polynomials for tanh (error about 1e-3), as some hosts do. It acts on the activation `Tanh` and
-    /// within LSTM cells.
-    pub fast_tanh: bool,
-    /// The quality in 0..1 for profiles that have several sizes; `None` is the best.
-    pub quality: Option<f64>,
-}
-
-impl Options {
-    /// These options with fast tanh on or off.
-    #[must_use]
-    pub fn fast_tanh(self, on: bool) -> Self {
-        Self { fast_tanh: on, ..self }
-    }
-
-    /// These options with a quality.
-    #[must_use]
-    pub fn quality(self, quality: Option<f64>) -> Self {
-        Self { quality, ..self }
-    }
 }
 
 /// The weights of a profile, ready to run. It never changes: share it between threads and [`State`]s.
@@ -129,7 +105,7 @@ impl Network {
     pub fn new(profile: &Profile, options: Options) -> Result<Self, ProfileError> {
         let profile = profile.submodel(options.quality);
         let kind = match &profile.model {
-            Model::WaveNet(m) => Kind::WaveNet(Box::new(wavenet::WaveNet::new(m, options)?)),
+            Model::WaveNet(m) => Kind::WaveNet(Box::new(wavenet::WaveNet::new(&m.slimmed(options.quality), options)?)),
             Model::Lstm(m) => Kind::Lstm(lstm::Lstm::new(m, options)?),
             Model::ConvNet(m) => Kind::ConvNet(convnet::ConvNet::new(m, options)?),
             Model::Linear(m) => Kind::Linear(linear::Linear::new(m)?),

@@ -2,9 +2,9 @@
 
 use super::activation::Activation;
 use super::conv::{Conv, History, Shape};
-use super::cursor::Cursor;
 use super::layer::Layer;
 use super::{Condition, HeadOut, HeadSum, Input, Network, Options, Output};
+use crate::cursor::Cursor;
 use crate::profile::{ArrayConfig, PostHead, ProfileError, WaveNet as Spec};
 use forge::axes::{Channel, Time};
 use forge::prelude::*;

@@ -4,6 +4,7 @@ use super::activation::Activation;
 use super::error::ProfileError;
 use super::tally::Tally;
 use super::{Body, Reading};
+use crate::cursor::Cursor;
 
 /// Dilated causal convolutions of two taps, each followed by an activation, and a linear head.
 ///
@@ -44,6 +45,28 @@ impl ConvNetConfig {
     /// Channels into block `block`.
     pub fn block_inputs(&self, block: usize) -> usize {
         if block == 0 { self.in_channels } else { self.channels }
+    }
+
+    /// The next weights, which are those of block `block`: its matrix and its biases, with the batch norm folded in.
+    pub(crate) fn fold(&self, weights: &mut Cursor<'_>, block: usize) -> Result<(Vec<f32>, Vec<f32>), ProfileError> {
+        let outs = self.channels;
+        let per_out = (self.block_inputs(block) / self.groups) * Self::TAPS;
+        let mut matrix = weights.take(per_out * outs)?.to_vec();
+        if !self.batchnorm {
+            return Ok((matrix, weights.take(outs)?.to_vec()));
+        }
+        let [mean, variance, gain, shift] = [0; 4].map(|_| weights.take(outs));
+        let (mean, variance, gain, shift) = (mean?, variance?, gain?, shift?);
+        let epsilon = f64::from(weights.take(1)?[0]);
+        let mut bias = Vec::with_capacity(outs);
+        for o in 0..outs {
+            let scale = f64::from(gain[o]) / (f64::from(variance[o]) + epsilon).sqrt();
+            for w in &mut matrix[o * per_out..(o + 1) * per_out] {
+                *w = round(f64::from(*w) * scale);
+            }
+            bias.push(round(f64::from(shift[o]) - scale * f64::from(mean[o])));
+        }
+        Ok((matrix, bias))
     }
 
     fn weight_count(&self) -> usize {
@@ -122,4 +145,9 @@ impl ConvNet {
         }
         Ok(())
     }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "rounding to f32 is meant")]
+fn round(v: f64) -> f32 {
+    v as f32
 }

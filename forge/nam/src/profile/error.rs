@@ -58,6 +58,16 @@ pub enum ProfileError {
         /// The field of [`Limits`](super::Limits) that allows more.
         limit_name: &'static str,
     },
+    /// The sound has another sample rate than the profile.
+    #[error(
+        "the profile was trained at {trained} samples a second, the sound has {asked}: convert the sound to that rate"
+    )]
+    SampleRate {
+        /// The profile's rate.
+        trained: f64,
+        /// The sound's rate.
+        asked: f64,
+    },
     /// The text is not JSON.
     #[error("not JSON at line {line}, column {column}: {message}")]
     Json {

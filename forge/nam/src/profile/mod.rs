@@ -30,6 +30,7 @@ mod error;
 mod json;
 mod linear;
 mod lstm;
+mod slimming;
 mod tally;
 mod version;
 mod wavenet;

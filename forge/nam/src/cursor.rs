@@ -3,17 +3,17 @@
 use crate::profile::{JsonPath, ProfileError};
 
 /// What is left of a row of weights.
-pub(super) struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     all: &'a [f32],
     at: usize,
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(all: &'a [f32]) -> Self {
+    pub(crate) fn new(all: &'a [f32]) -> Self {
         Self { all, at: 0 }
     }
 
-    pub(super) fn take(&mut self, count: usize) -> Result<&'a [f32], ProfileError> {
+    pub(crate) fn take(&mut self, count: usize) -> Result<&'a [f32], ProfileError> {
         let end = self.at.checked_add(count).filter(|&end| end <= self.all.len());
         let end = end.ok_or_else(|| self.wrong(self.at.saturating_add(count)))?;
         let taken = &self.all[self.at..end];
@@ -22,7 +22,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Checks that nothing is left.
-    pub(super) fn done(self) -> Result<(), ProfileError> {
+    pub(crate) fn done(self) -> Result<(), ProfileError> {
         if self.at == self.all.len() { Ok(()) } else { Err(self.wrong(self.at)) }
     }
 
