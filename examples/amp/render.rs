@@ -98,7 +98,8 @@ pub fn demo() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn in_file(path: &Path, error: &ProfileError) -> Box<dyn Error> {
+/// An error of a profile, with the name of its file.
+pub fn in_file(path: &Path, error: &ProfileError) -> Box<dyn Error> {
     match error {
         // It names the file itself.
         ProfileError::Read { .. } => error.to_string().into(),
