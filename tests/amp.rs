@@ -181,21 +181,6 @@ fn an_old_output_stays_when_a_run_fails() {
 }
 
 #[test]
-fn bench_prints_a_line_for_each_profile() {
-    let profile = profile();
-    let path = profile.to_str().unwrap();
-    let done = amp(&["bench", path, path, "--blocks", "20", "--block", "48"]);
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let text = String::from_utf8(done.stdout).unwrap();
-    assert_eq!(text.lines().count(), 2);
-    for line in text.lines() {
-        let times: Vec<f64> =
-            line.strip_prefix("wn-nano-tanh ").unwrap().split(' ').map(|v| v.parse().unwrap()).collect();
-        assert!(times.len() == 3 && times[1] <= times[0] && times[0] <= times[2] && times[0] > 0.0, "{line}");
-    }
-}
-
-#[test]
 fn help_says_what_there_is() {
     let help = amp(&["render", "--help"]);
     assert!(help.status.success());

@@ -7,12 +7,10 @@
     reason = "counts of samples, and places in a picture"
 )]
 
-mod bench;
 mod picture;
 mod render;
 
 use clap::{Args, Parser, Subcommand};
-use forge_nam::engine::Options;
 use std::{path::PathBuf, process::ExitCode};
 
 /// Plays sound through neural amp profiles (.nam).
@@ -41,8 +39,6 @@ enum Command {
     /// The first channel of the input is played (16, 24 or 32-bit integer, or 32-bit float). Its sample rate must be the
     /// profile's. The output is mono, 32-bit float, of the same length.
     Render(Render),
-    /// Measure how long a block of noise takes: median, 10th and 99th percentile in microseconds.
-    Bench(Bench),
 }
 
 #[derive(Args)]
@@ -60,25 +56,6 @@ struct Render {
     #[arg(long)]
     no_prewarm: bool,
     /// Play a quotient of polynomials for tanh, as some hosts do. It differs by about a thousandth.
-    #[arg(long)]
-    fast_tanh: bool,
-    /// The quality from 0 to 1, for profiles that hold several sizes of a model. The best unless given.
-    #[arg(long, value_name = "V", value_parser = quality)]
-    slim: Option<f64>,
-}
-
-#[derive(Args)]
-struct Bench {
-    /// The profiles, .nam files.
-    #[arg(required = true)]
-    profiles: Vec<PathBuf>,
-    /// Samples of a block.
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
-    block: u32,
-    /// Blocks that are timed.
-    #[arg(long, value_name = "N", default_value_t = 3000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
-    blocks: u32,
-    /// Play a quotient of polynomials for tanh, as some hosts do.
     #[arg(long)]
     fast_tanh: bool,
     /// The quality from 0 to 1, for profiles that hold several sizes of a model. The best unless given.
@@ -108,12 +85,6 @@ fn main() -> ExitCode {
             };
             render::render(&job).map(drop)
         }
-        Some(Command::Bench(b)) => bench::bench(&bench::Bench {
-            profiles: &b.profiles,
-            block: b.block as usize,
-            blocks: b.blocks as usize,
-            options: Options::default().fast_tanh(b.fast_tanh).quality(b.slim),
-        }),
         None => render::demo(),
     };
     match outcome {

@@ -98,8 +98,7 @@ pub fn demo() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// An error of a profile, with the name of its file.
-pub fn in_file(path: &Path, error: &ProfileError) -> Box<dyn Error> {
+fn in_file(path: &Path, error: &ProfileError) -> Box<dyn Error> {
     match error {
         // It names the file itself.
         ProfileError::Read { .. } => error.to_string().into(),

@@ -1,7 +1,7 @@
 //! Arithmetic on two dense slices: floats by IEEE 754, integers wrapping.
 
 use crate::dtype::Element;
-use crate::elementwise;
+use crate::elementwise::{self, BLOCK};
 use crate::layout::Strided;
 use crate::multiversion;
 
@@ -138,34 +138,6 @@ fn plain<T: Num, O: Binary<T>>(out: &mut [T], a: &[T], b: &[T]) {
         *o = O::apply(a, b);
     }
 }
-multiversion! {
-    if T::FLOAT;
-    /// `out = O(x, s)`.
-    fn with_number<T: Num, O: Binary<T>>(out: &mut [T], x: &[T], s: T) {
-        plain_with_number::<T, O>(out, x, s);
-    }
-}
-#[inline(always)]
-fn plain_with_number<T: Num, O: Binary<T>>(out: &mut [T], x: &[T], s: T) {
-    for (o, &x) in out.iter_mut().zip(x) {
-        *o = O::apply(x, s);
-    }
-}
-
-/// So few elements are not worth choosing an instruction set; every set gives the same bits here.
-const FEW: usize = 8;
-
-/// `f(part, copy of the part, its start)` for small parts of `x`: loops that must not alias write in place.
-#[inline]
-fn in_blocks<T: Num>(x: &mut [T], mut f: impl FnMut(&mut [T], &[T], usize)) {
-    const LANES: usize = 128;
-    let mut block = [T::ZERO; LANES];
-    for (i, x) in x.chunks_mut(LANES).enumerate() {
-        let from = &mut block[..x.len()];
-        from.copy_from_slice(x);
-        f(x, from, i * LANES);
-    }
-}
 
 macro_rules! by_op {
     ($op:expr, $O:ident => $body:expr) => {
@@ -202,52 +174,58 @@ macro_rules! by_op {
     };
 }
 
-/// The loops over tensors, compiled here once for each type.
+/// The loops over slices, compiled here once for each type.
 pub trait ArithKernels: Num {
-    /// `out[i] = op(a[i], b[i])` on dense slices of one length.
-    fn dense(op: BinaryOp, out: &mut [Self], a: &[Self], b: &[Self]);
+    /// `out[i] = op(a[i], b[i])` on dense slices.
+    fn slices(op: BinaryOp, out: &mut [Self], a: &[Self], b: &[Self]);
+
     /// `out = op(a, b)` for tensors of one shape and any layout.
-    fn binary(op: BinaryOp, out: &mut [Self], a: &Strided<Self>, b: &Strided<Self>);
+    fn binary(op: BinaryOp, out: &mut [Self], a: &Strided<Self>, b: &Strided<Self>) {
+        elementwise::binary(out, a, b, |o, a, b| Self::slices(op, o, a, b));
+    }
     /// `a = op(a, b)`.
-    fn binary_in_place(op: BinaryOp, a: &mut [Self], b: &Strided<Self>);
+    fn binary_in_place(op: BinaryOp, a: &mut [Self], b: &Strided<Self>) {
+        elementwise::binary_in_place(a, b, |a, b| {
+            let mut block = [Self::ZERO; BLOCK];
+            for (a, b) in a.chunks_mut(BLOCK).zip(b.chunks(BLOCK)) {
+                let from = &mut block[..a.len()];
+                from.copy_from_slice(a);
+                Self::slices(op, a, from, b);
+            }
+        });
+    }
     /// `out = op(x, s)`.
-    fn scalar(op: BinaryOp, out: &mut [Self], x: &Strided<Self>, s: Self);
+    fn scalar(op: BinaryOp, out: &mut [Self], x: &Strided<Self>, s: Self) {
+        let s = [s; BLOCK];
+        elementwise::unary(out, x, |o, x| {
+            for (o, x) in o.chunks_mut(BLOCK).zip(x.chunks(BLOCK)) {
+                Self::slices(op, o, x, &s[..x.len()]);
+            }
+        });
+    }
     /// `x = op(x, s)`.
-    fn scalar_in_place(op: BinaryOp, x: &mut [Self], s: Self);
+    fn scalar_in_place(op: BinaryOp, x: &mut [Self], s: Self) {
+        let s = [s; BLOCK];
+        elementwise::unary_in_place(x, |x| {
+            let mut block = [Self::ZERO; BLOCK];
+            for x in x.chunks_mut(BLOCK) {
+                let from = &mut block[..x.len()];
+                from.copy_from_slice(x);
+                Self::slices(op, x, from, &s[..x.len()]);
+            }
+        });
+    }
 }
 
 macro_rules! kernels {
-    ($loops:ident $number:ident: $($t:ty),*) => {$(
+    ($loops:ident: $($t:ty),*) => {$(
         impl ArithKernels for $t {
-            fn dense(op: BinaryOp, out: &mut [Self], a: &[Self], b: &[Self]) {
-                assert!(out.len() == a.len() && out.len() == b.len());
-                if out.len() <= FEW {
-                    by_op!(op, O => plain::<Self, O>(out, a, b));
-                    return;
-                }
-                elementwise::parts(out, |start, part| {
-                    let n = start + part.len();
-                    by_op!(op, O => $loops::<Self, O>(part, &a[start..n], &b[start..n]));
-                });
-            }
-            fn binary(op: BinaryOp, out: &mut [Self], a: &Strided<Self>, b: &Strided<Self>) {
-                elementwise::binary(out, a, b, |o, a, b| by_op!(op, O => $loops::<Self, O>(o, a, b)));
-            }
-            fn binary_in_place(op: BinaryOp, a: &mut [Self], b: &Strided<Self>) {
-                elementwise::binary_in_place(a, b, |a, b| {
-                    in_blocks(a, |o, from, at| by_op!(op, O => $loops::<Self, O>(o, from, &b[at..at + from.len()])));
-                });
-            }
-            fn scalar(op: BinaryOp, out: &mut [Self], x: &Strided<Self>, s: Self) {
-                elementwise::unary(out, x, |o, x| by_op!(op, O => $number::<Self, O>(o, x, s)));
-            }
-            fn scalar_in_place(op: BinaryOp, x: &mut [Self], s: Self) {
-                elementwise::unary_in_place(x, |x| {
-                    in_blocks(x, |o, from, _| by_op!(op, O => $number::<Self, O>(o, from, s)));
-                });
+            #[inline]
+            fn slices(op: BinaryOp, out: &mut [Self], a: &[Self], b: &[Self]) {
+                by_op!(op, O => $loops::<Self, O>(out, a, b));
             }
         }
     )*};
 }
-kernels!(slices with_number: f32, f64);
-kernels!(plain plain_with_number: i8, i16, i32, i64, u8, u16);
+kernels!(slices: f32, f64);
+kernels!(plain: i8, i16, i32, i64, u8, u16);

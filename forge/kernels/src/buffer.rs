@@ -70,20 +70,20 @@ static LIMIT: AtomicUsize = AtomicUsize::new(1 << 30);
 static SHARED: Mutex<Vec<Vec<Block>>> = Mutex::new(Vec::new());
 
 struct Local {
-    lists: [Vec<Block>; CLASSES],
+    lists: Vec<Vec<Block>>,
     idle: usize,
 }
 
 impl Local {
     const fn new() -> Self {
-        Self { lists: [const { Vec::new() }; CLASSES], idle: 0 }
+        Self { lists: Vec::new(), idle: 0 }
     }
 }
 
 impl Drop for Local {
     fn drop(&mut self) {
-        for (class, list) in self.lists.iter_mut().enumerate() {
-            for b in list.drain(..) {
+        for (class, list) in std::mem::take(&mut self.lists).into_iter().enumerate() {
+            for b in list {
                 give_shared(class, b);
             }
         }
@@ -118,7 +118,7 @@ fn free_block(class: usize, b: Block) {
 fn take_block(class: usize) -> NonNull<Header> {
     let local = LOCAL.try_with(|l| {
         let mut l = l.borrow_mut();
-        let b = l.lists[class].pop()?;
+        let b = l.lists.get_mut(class)?.pop()?;
         l.idle -= class_bytes(class);
         Some(b)
     });
@@ -147,6 +147,9 @@ fn give_block(class: usize, b: Block) {
         let bytes = class_bytes(class);
         if l.idle + bytes > LOCAL_LIMIT {
             return;
+        }
+        if l.lists.is_empty() {
+            l.lists.resize_with(CLASSES, Vec::new);
         }
         if l.lists[class].len() < LOCAL_BLOCKS {
             l.lists[class].extend(b.take());
@@ -271,13 +274,10 @@ impl Clone for Buffer {
 impl Drop for Buffer {
     #[inline]
     fn drop(&mut self) {
-        // A count of one cannot grow again while we hold the only reference: no locked instruction is needed.
-        if self.header().refs.load(Ordering::Acquire) != 1 {
-            if self.header().refs.fetch_sub(1, Ordering::Release) != 1 {
-                return;
-            }
-            fence(Ordering::Acquire);
+        if self.header().refs.fetch_sub(1, Ordering::Release) != 1 {
+            return;
         }
+        fence(Ordering::Acquire);
         let class = self.header().class;
         if class == FOREIGN {
             // SAFETY: made by `Box::leak` in `foreign`, and we were the last owner.

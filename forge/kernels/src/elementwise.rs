@@ -14,7 +14,7 @@ const TASK: usize = 32 * 1024;
 
 /// `f(start, part)` for parts of `out`, on the team when there are several.
 #[inline]
-pub(crate) fn parts<U: Element>(out: &mut [U], f: impl Fn(usize, &mut [U]) + Sync) {
+fn parts<U: Element>(out: &mut [U], f: impl Fn(usize, &mut [U]) + Sync) {
     if out.len() <= TASK {
         f(0, out);
     } else {
@@ -63,11 +63,11 @@ pub fn binary<A: Element, B: Element, U: Element>(
 pub fn binary_in_place<A: Element, B: Element>(x: &mut [A], b: &Strided<B>, f: impl Fn(&mut [A], &[B]) + Sync) {
     assert_eq!(x.len(), b.len());
     parts(x, |start, part| {
+        let mut sb = [B::default(); BLOCK];
         if let Some(y) = b.as_slice() {
             f(part, &y[start..start + part.len()]);
             return;
         }
-        let mut sb = [B::default(); BLOCK];
         for (i, o) in part.chunks_mut(BLOCK).enumerate() {
             let n = o.len();
             f(o, b.block(start + i * BLOCK, n, &mut sb));

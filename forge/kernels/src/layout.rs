@@ -17,45 +17,25 @@ impl Layout {
     /// Row-major and dense.
     #[inline]
     pub fn contiguous(shape: &[usize]) -> Self {
-        let mut l = Self { rank: 0, shape: [1; MAX_RANK], strides: [0; MAX_RANK] };
-        l.set_contiguous(shape);
-        l
-    }
-
-    /// Becomes [`Self::contiguous`] and returns the number of elements. What lies past the last axis keeps its old
-    /// values, which nothing reads.
-    #[inline]
-    pub(crate) fn set_contiguous(&mut self, shape: &[usize]) -> usize {
         assert!(shape.len() <= MAX_RANK, "at most {MAX_RANK} axes");
-        self.rank = shape.len() as u8;
+        let mut l = Self { rank: shape.len() as u8, shape: [1; MAX_RANK], strides: [0; MAX_RANK] };
         let mut n = 1isize;
-        let mut empty = false;
         for i in (0..shape.len()).rev() {
-            self.shape[i] = shape[i];
-            self.strides[i] = n;
-            empty |= shape[i] == 0;
+            l.shape[i] = shape[i];
+            l.strides[i] = n;
             n = n.saturating_mul(shape[i].max(1) as isize);
         }
-        if empty { 0 } else { n as usize }
+        l
     }
 
     /// Any shape and strides.
     #[inline]
     pub fn new(shape: &[usize], strides: &[isize]) -> Self {
-        let mut l = Self { rank: 0, shape: [1; MAX_RANK], strides: [0; MAX_RANK] };
-        l.set(shape, strides);
-        l
-    }
-
-    /// Becomes [`Self::new`]; what lies past the last axis keeps its old values, which nothing reads.
-    #[inline]
-    pub(crate) fn set(&mut self, shape: &[usize], strides: &[isize]) {
         assert!(shape.len() <= MAX_RANK && shape.len() == strides.len(), "at most {MAX_RANK} axes, one stride each");
-        self.rank = shape.len() as u8;
-        for (i, (&d, &s)) in shape.iter().zip(strides).enumerate() {
-            self.shape[i] = d;
-            self.strides[i] = s;
-        }
+        let mut l = Self { rank: shape.len() as u8, shape: [1; MAX_RANK], strides: [0; MAX_RANK] };
+        l.shape[..shape.len()].copy_from_slice(shape);
+        l.strides[..shape.len()].copy_from_slice(strides);
+        l
     }
 
     /// Number of axes.

@@ -39,7 +39,6 @@ pub mod rope;
 pub mod scan;
 mod scratch;
 pub mod select;
-pub mod shaped;
 pub mod softmax;
 pub mod stream;
 pub mod team;

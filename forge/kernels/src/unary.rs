@@ -43,22 +43,27 @@ macro_rules! unary_ops {
             }
         )*
 
-        fn forward_f32(op: UnaryOp, p: f32, out: &mut [f32], x: &[f32]) {
-            // The first two look at the largest magnitude, to stay with a branch-free loop.
-            match op {
-                UnaryOp::Sin => math::sin_slice(out, x),
-                UnaryOp::Cos => math::cos_slice(out, x),
-                $(#[allow(unreachable_patterns, reason = "two are served above")] UnaryOp::$name => map::<f32, $name>(out, x, p),)*
+        impl UnaryKernels for f32 {
+            fn forward(op: UnaryOp, p: Self, out: &mut [Self], x: &[Self]) {
+                // The first two look at the largest magnitude, to stay with a branch-free loop.
+                match op {
+                    UnaryOp::Sin => math::sin_slice(out, x),
+                    UnaryOp::Cos => math::cos_slice(out, x),
+                    $(#[allow(unreachable_patterns, reason = "two are served above")] UnaryOp::$name => map::<Self, $name>(out, x, p),)*
+                }
+            }
+            fn backward(op: UnaryOp, p: Self, dx: &mut [Self], saved: &[Self], g: &[Self]) {
+                match op { $(UnaryOp::$name => pull::<Self, $name>(dx, saved, g, p),)* }
             }
         }
-        fn backward_f32(op: UnaryOp, p: f32, dx: &mut [f32], saved: &[f32], g: &[f32]) {
-            match op { $(UnaryOp::$name => pull::<f32, $name>(dx, saved, g, p),)* }
-        }
-        fn forward_f64(op: UnaryOp, p: f64, out: &mut [f64], x: &[f64]) {
-            match op { $(UnaryOp::$name => map_plain::<f64, $name>(out, x, p),)* }
-        }
-        fn backward_f64(op: UnaryOp, p: f64, dx: &mut [f64], saved: &[f64], g: &[f64]) {
-            match op { $(UnaryOp::$name => pull_plain::<f64, $name>(dx, saved, g, p),)* }
+
+        impl UnaryKernels for f64 {
+            fn forward(op: UnaryOp, p: Self, out: &mut [Self], x: &[Self]) {
+                match op { $(UnaryOp::$name => map_plain::<Self, $name>(out, x, p),)* }
+            }
+            fn backward(op: UnaryOp, p: Self, dx: &mut [Self], saved: &[Self], g: &[Self]) {
+                match op { $(UnaryOp::$name => pull_plain::<Self, $name>(dx, saved, g, p),)* }
+            }
         }
     };
     (@ input) => { false };
@@ -190,46 +195,33 @@ fn gelu_slope<T: Real>(x: T) -> T {
     c::<T>(0.5) * (T::ONE + t) + c::<T>(0.5) * x * (T::ONE - t * t) * inner1
 }
 
-/// The loops over tensors, compiled here once for each type. (f64 is for checking gradients: its functions are the
+/// The loops over dense slices, compiled here once for each type. (f64 is for checking gradients: its functions are the
 /// standard library's, which no instruction set makes faster.)
 pub trait UnaryKernels: Real {
-    /// `out[i] = op(x[i])` on dense slices; `p` is the function's parameter, 0 where it has none.
-    fn dense(op: UnaryOp, p: Self, out: &mut [Self], x: &[Self]);
+    /// `out[i] = op(x[i])`; `p` is the function's parameter, 0 where it has none.
+    fn forward(op: UnaryOp, p: Self, out: &mut [Self], x: &[Self]);
+    /// `dx[i] = g[i] * slope(saved[i])`, `saved` being what [`UnaryOp::saves_output`] says.
+    fn backward(op: UnaryOp, p: Self, dx: &mut [Self], saved: &[Self], g: &[Self]);
     /// `out = op(x)` for a tensor of any layout.
-    fn unary(op: UnaryOp, p: Self, out: &mut [Self], x: &Strided<Self>);
+    fn unary(op: UnaryOp, p: Self, out: &mut [Self], x: &Strided<Self>) {
+        elementwise::unary(out, x, |o, x| Self::forward(op, p, o, x));
+    }
     /// `x = op(x)`.
-    fn unary_in_place(op: UnaryOp, p: Self, x: &mut [Self]);
-    /// `dx = g * slope(saved)` for tensors of any layout, `saved` being what [`UnaryOp::saves_output`] says.
-    fn pull(op: UnaryOp, p: Self, dx: &mut [Self], saved: &Strided<Self>, g: &Strided<Self>);
+    fn unary_in_place(op: UnaryOp, p: Self, x: &mut [Self]) {
+        elementwise::unary_in_place(x, |x| {
+            let mut block = [Self::ZERO; BLOCK];
+            for x in x.chunks_mut(BLOCK) {
+                let from = &mut block[..x.len()];
+                from.copy_from_slice(x);
+                Self::forward(op, p, x, from);
+            }
+        });
+    }
+    /// `dx = g * slope(saved)` for tensors of any layout.
+    fn pull(op: UnaryOp, p: Self, dx: &mut [Self], saved: &Strided<Self>, g: &Strided<Self>) {
+        elementwise::binary(dx, saved, g, |dx, s, g| Self::backward(op, p, dx, s, g));
+    }
 }
-
-macro_rules! kernels {
-    ($($t:ty: $forward:ident $backward:ident),*) => {$(
-        impl UnaryKernels for $t {
-            fn dense(op: UnaryOp, p: Self, out: &mut [Self], x: &[Self]) {
-                assert_eq!(out.len(), x.len());
-                elementwise::parts(out, |start, part| $forward(op, p, part, &x[start..start + part.len()]));
-            }
-            fn unary(op: UnaryOp, p: Self, out: &mut [Self], x: &Strided<Self>) {
-                elementwise::unary(out, x, |o, x| $forward(op, p, o, x));
-            }
-            fn unary_in_place(op: UnaryOp, p: Self, x: &mut [Self]) {
-                elementwise::unary_in_place(x, |x| {
-                    let mut block = [0.0; BLOCK];
-                    for x in x.chunks_mut(BLOCK) {
-                        let from = &mut block[..x.len()];
-                        from.copy_from_slice(x);
-                        $forward(op, p, x, from);
-                    }
-                });
-            }
-            fn pull(op: UnaryOp, p: Self, dx: &mut [Self], saved: &Strided<Self>, g: &Strided<Self>) {
-                elementwise::binary(dx, saved, g, |dx, s, g| $backward(op, p, dx, s, g));
-            }
-        }
-    )*};
-}
-kernels!(f32: forward_f32 backward_f32, f64: forward_f64 backward_f64);
 
 multiversion! {
     fn map<T: Real, O: Unary<T>>(out: &mut [T], x: &[T], p: T) {

@@ -5,7 +5,7 @@ use super::node::{NodeRef, grad_mode};
 use crate::error::{Error, Result};
 use crate::raw::{RawTensor, arith};
 use forge_kernels::team;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -48,196 +48,65 @@ impl Hasher for IdHasher {
     }
 }
 
-/// The place of a node in the pass.
-struct Stop<'g> {
-    node: &'g NodeRef,
+struct Entry {
     /// Edges from consumers that have not delivered yet.
     pending: usize,
     grad: Option<RawTensor>,
-    /// Where in [`Lists::edges`] its inputs stand.
-    edges: usize,
 }
 
-/// An input without a gradient, among the edges.
-const NO_EDGE: u32 = u32::MAX;
+type Entries = HashMap<u64, Entry, BuildHasherDefault<IdHasher>>;
 
-/// The lists of one pass, by place. A thread keeps them for its next one: a small graph costs few allocations.
-#[derive(Default)]
-struct Lists {
-    /// Places by the ids of nodes; empty while there are so few that looking at each is faster.
-    places: HashMap<u64, u32, BuildHasherDefault<IdHasher>>,
-    edges: Vec<u32>,
-    ready: Vec<u32>,
-    /// What was ready when the wave began.
-    wave: Vec<u32>,
-}
-
-thread_local! {
-    static LISTS: Cell<Option<Box<Lists>>> = const { Cell::new(None) };
-}
-
-impl Lists {
-    /// Lists of more nodes than this are not kept.
-    const KEPT: usize = 1 << 12;
-    /// From so many nodes on, `places` is used.
-    const FEW: usize = 16;
-
-    /// Runs `f` with empty lists.
-    fn with<R>(f: impl FnOnce(&mut Self) -> R) -> R {
-        let mut lists = LISTS.take().unwrap_or_default();
-        let r = f(&mut lists);
-        if lists.places.capacity() <= Self::KEPT {
-            lists.places.clear();
-            lists.edges.clear();
-            lists.ready.clear();
-            lists.wave.clear();
-            LISTS.set(Some(lists));
-        }
-        r
-    }
-
-    /// Every node below the roots, with the number of edges that lead to it.
-    fn discover<'g>(&mut self, roots: &[(&'g RawTensor, RawTensor)]) -> Vec<Stop<'g>> {
-        let mut stops: Vec<Stop<'g>> = Vec::with_capacity(8);
-        for node in roots.iter().filter_map(|(t, _)| t.node.as_ref()) {
-            self.place(node, &mut stops);
-        }
-        let mut next = 0;
-        while next < stops.len() {
-            let node = stops[next].node;
-            stops[next].edges = self.edges.len();
-            for input in node.inputs() {
-                let to = input.as_ref().map_or(NO_EDGE, |n| self.place(n, &mut stops));
-                if to != NO_EDGE {
-                    stops[to as usize].pending += 1;
-                }
-                self.edges.push(to);
+/// Every node below the roots, with the number of edges that lead to it.
+fn discover(roots: &[(NodeRef, RawTensor)]) -> Entries {
+    let mut entries = Entries::default();
+    let mut stack: Vec<NodeRef> = Vec::new();
+    let visit = |n: &NodeRef, edge: usize, entries: &mut Entries, stack: &mut Vec<NodeRef>| {
+        let e = entries.entry(n.id()).or_insert_with(|| {
+            stack.push(n.clone());
+            Entry { pending: 0, grad: None }
+        });
+        e.pending += edge;
+    };
+    for (n, _) in roots {
+        visit(n, 0, &mut entries, &mut stack);
+        while let Some(n) = stack.pop() {
+            for input in n.inputs().iter().flatten() {
+                visit(input, 1, &mut entries, &mut stack);
             }
-            next += 1;
         }
-        stops
     }
-
-    /// Where `node` stands; it gets a place when it has none.
-    fn place<'g>(&mut self, node: &'g NodeRef, stops: &mut Vec<Stop<'g>>) -> u32 {
-        let id = node.id();
-        let known = if self.places.is_empty() {
-            stops.iter().position(|s| s.node.id() == id).map(|i| i as u32)
-        } else {
-            self.places.get(&id).copied()
-        };
-        known.unwrap_or_else(|| {
-            let place = stops.len() as u32;
-            assert!(place != NO_EDGE, "a graph of fewer than 2^32 nodes");
-            stops.push(Stop { node, pending: 0, grad: None, edges: 0 });
-            if stops.len() == Self::FEW {
-                self.places.extend(stops.iter().zip(0..).map(|(s, i)| (s.node.id(), i)));
-            } else if stops.len() > Self::FEW {
-                self.places.insert(id, place);
-            }
-            place
-        })
-    }
+    entries
 }
 
-fn deliver(to: &mut Stop, g: RawTensor, how: Backward) -> Result<()> {
-    to.grad = Some(match to.grad.take() {
-        Some(old) => grad_mode(how.create_graph, || arith::accumulate(old, &g))?,
+fn deliver(e: &mut Entry, g: RawTensor) -> Result<()> {
+    e.grad = Some(match e.grad.take() {
+        Some(old) => arith::accumulate(old, &g)?,
         None => g,
     });
     Ok(())
 }
 
 /// A node that is ready, with its gradient and, once run, its inputs' gradients.
-struct Job<'g> {
-    node: &'g NodeRef,
-    /// Where its inputs stand among the edges.
-    edges: usize,
+struct Job {
+    node: NodeRef,
     grad: Option<RawTensor>,
-    result: Result<()>,
-    /// Gradients of up to three inputs.
-    few: [Option<RawTensor>; 3],
-    /// Gradients of more inputs than that.
-    many: Vec<Option<RawTensor>>,
+    out: Result<Vec<Option<RawTensor>>>,
     extra: Grads,
 }
 
-impl<'g> Job<'g> {
-    fn new(stop: &mut Stop<'g>) -> Self {
-        let n = stop.node.inputs().len();
-        Self {
-            node: stop.node,
-            edges: stop.edges,
-            grad: stop.grad.take(),
-            result: Ok(()),
-            few: [None, None, None],
-            many: if n > 3 { vec![None; n] } else { Vec::new() },
-            extra: Grads::default(),
-        }
-    }
-
+impl Job {
     fn run(&mut self, how: Backward) {
-        if let Some(g) = self.grad.take() {
-            let n = self.node.inputs().len();
-            let out = if n > 3 { &mut self.many[..] } else { &mut self.few[..n] };
-            let extra = RefCell::new(Grads::default());
-            self.result = grad_mode(how.create_graph, || self.node.pull(&g, out, &extra, !how.retain));
-            self.extra = extra.into_inner();
-        } else if !how.retain {
+        let mut out = vec![None; self.node.inputs().len()];
+        let extra = RefCell::new(Grads::default());
+        let r = match self.grad.take() {
+            Some(g) => grad_mode(how.create_graph, || self.node.pull(&g, &mut out, &extra)),
+            None => Ok(()),
+        };
+        self.extra = extra.into_inner();
+        if !how.retain {
             self.node.release();
         }
-    }
-
-    /// Hands the gradients on, and notes the inputs that are ready now.
-    fn deliver(&mut self, stops: &mut [Stop], edges: &[u32], ready: &mut Vec<u32>, how: Backward) -> Result<()> {
-        std::mem::replace(&mut self.result, Ok(()))?;
-        let out = if self.many.is_empty() { &mut self.few[..] } else { &mut self.many[..] };
-        for (&place, g) in edges[self.edges..].iter().zip(&mut out[..self.node.inputs().len()]) {
-            if place == NO_EDGE {
-                continue;
-            }
-            let to = &mut stops[place as usize];
-            if let Some(g) = g.take() {
-                deliver(to, g, how)?;
-            }
-            to.pending -= 1;
-            if to.pending == 0 {
-                ready.push(place);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Gradients as the pass finds them: noted in any order, and sorted before another way to add to them.
-#[derive(Default)]
-struct Found {
-    grads: Grads,
-    sorted: bool,
-}
-
-impl Found {
-    fn leaf(&mut self, id: u64, g: RawTensor) -> Result<()> {
-        if self.sorted {
-            return self.grads.add(id, g);
-        }
-        self.grads.push(id, g);
-        Ok(())
-    }
-
-    fn extra(&mut self, extra: Grads) -> Result<()> {
-        if extra.is_empty() {
-            return Ok(());
-        }
-        self.sort();
-        self.grads.merge(extra)
-    }
-
-    fn sort(&mut self) {
-        if !self.sorted {
-            self.grads.sort();
-            self.sorted = true;
-        }
+        self.out = r.map(|()| out);
     }
 }
 
@@ -261,34 +130,30 @@ pub fn backward_raw(roots: &[(&RawTensor, RawTensor)], how: Backward) -> Result<
 
 /// [`backward_raw`] that refuses to pass through a node older than `floor`; parameters may be older.
 pub(crate) fn backward_above(roots: &[(&RawTensor, RawTensor)], how: Backward, floor: u64) -> Result<Grads> {
-    if roots.iter().all(|(t, _)| t.node.is_none()) {
+    let roots: Vec<(NodeRef, RawTensor)> =
+        roots.iter().filter_map(|(t, g)| Some((t.node.clone()?, g.clone()))).collect();
+    if roots.is_empty() {
         return Err(Error::NoGraph);
     }
-    Lists::with(|lists| pass(roots, how, floor, lists))
-}
-
-fn pass(roots: &[(&RawTensor, RawTensor)], how: Backward, floor: u64, lists: &mut Lists) -> Result<Grads> {
-    let mut stops = lists.discover(roots);
-    let mut found = Found::default();
-    for (n, seed) in roots.iter().filter_map(|(t, seed)| Some((t.node.as_ref()?, seed))) {
-        let place = lists.place(n, &mut stops);
-        let stop = &mut stops[place as usize];
-        if stop.grad.is_none() && stop.pending == 0 {
-            lists.ready.push(place);
+    let mut entries = discover(&roots);
+    let mut grads = Grads::default();
+    let mut ready: Vec<NodeRef> = Vec::new();
+    for (n, seed) in roots {
+        let e = entries.get_mut(&n.id()).expect("a root was discovered");
+        if e.grad.is_none() && e.pending == 0 {
+            ready.push(n);
         }
-        deliver(stop, seed.clone(), how)?;
+        grad_mode(how.create_graph, || deliver(e, seed))?;
     }
-    let Lists { edges, ready, wave, .. } = lists;
-    let mut jobs: Vec<Job> = Vec::new();
     while !ready.is_empty() {
-        std::mem::swap(ready, wave);
-        for place in wave.drain(..) {
-            let stop = &mut stops[place as usize];
-            if stop.node.is_leaf() {
-                if let Some(g) = stop.grad.take() {
-                    found.leaf(stop.node.id(), g)?;
+        let mut jobs = Vec::with_capacity(ready.len());
+        for node in ready.drain(..) {
+            let e = entries.remove(&node.id()).expect("a ready node was discovered");
+            if node.is_leaf() {
+                if let Some(g) = e.grad {
+                    grads.add_leaf(&node, g)?;
                 }
-            } else if stop.node.id() < floor {
+            } else if node.id() < floor {
                 return Err(Error::Gradient {
                     op: "checkpoint",
                     what:
@@ -296,7 +161,7 @@ fn pass(roots: &[(&RawTensor, RawTensor)], how: Backward, floor: u64, lists: &mu
                             .into(),
                 });
             } else {
-                jobs.push(Job::new(stop));
+                jobs.push(Job { node, grad: e.grad, out: Ok(Vec::new()), extra: Grads::default() });
             }
         }
         if side_by_side(&jobs) {
@@ -304,12 +169,21 @@ fn pass(roots: &[(&RawTensor, RawTensor)], how: Backward, floor: u64, lists: &mu
         } else {
             jobs.iter_mut().for_each(|j| j.run(how));
         }
-        for job in &mut jobs {
-            job.deliver(&mut stops, edges, ready, how)?;
-            found.extra(std::mem::take(&mut job.extra))?;
+        for job in jobs {
+            let mut out = job.out?;
+            grads.merge(job.extra)?;
+            for (i, input) in job.node.inputs().iter().enumerate() {
+                let Some(input) = input else { continue };
+                let e = entries.get_mut(&input.id()).expect("an input was discovered");
+                if let Some(g) = out[i].take() {
+                    grad_mode(how.create_graph, || deliver(e, g))?;
+                }
+                e.pending -= 1;
+                if e.pending == 0 {
+                    ready.push(input.clone());
+                }
+            }
         }
-        jobs.clear();
     }
-    found.sort();
-    Ok(found.grads)
+    Ok(grads)
 }

@@ -46,7 +46,7 @@ pub(crate) fn pull_composed_list(
         }
         let mut out = vec![None; node.inputs().len()];
         // Side gradients are those of checkpoints, of which these small graphs have none.
-        node.pull(&grad, &mut out, &RefCell::default(), false)?;
+        node.pull(&grad, &mut out, &RefCell::default())?;
         for (input, g) in node.inputs().iter().zip(out) {
             let (Some(input), Some(g)) = (input, g) else { continue };
             let sum = match ready.remove(&input.id()) {

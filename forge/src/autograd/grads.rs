@@ -1,12 +1,14 @@
 //! [`Grads`]: the result of a backward pass, a value.
 
 use crate::DynTensor;
+use crate::autograd::NodeRef;
 use crate::dtype::Dtype;
 use crate::error::Result;
 use crate::raw::{RawTensor, arith};
 use crate::tensor::{Tensor, wrap};
 use forge_axes::Axes;
 use forge_kernels::arith::BinaryOp;
+use std::collections::BTreeMap;
 
 /// Gradients by parameter, as one or more backward passes gave them.
 ///
@@ -14,8 +16,8 @@ use forge_kernels::arith::BinaryOp;
 /// [merge](Self::merge) by addition.
 #[derive(Default, Clone)]
 pub struct Grads {
-    /// By the id of the leaf's node, in ascending order: every walk has one order.
-    by_leaf: Vec<(u64, RawTensor)>,
+    /// By the id of the leaf's node; ordered, so that every walk over it has one order.
+    by_leaf: BTreeMap<u64, RawTensor>,
 }
 
 impl Grads {
@@ -31,17 +33,12 @@ impl Grads {
 
     /// The untyped gradient of parameter `w`.
     pub fn get_raw(&self, w: &RawTensor) -> Option<&RawTensor> {
-        self.by_id(w.node.as_ref()?.id())
+        self.by_leaf.get(&w.node.as_ref()?.id())
     }
 
     /// The gradient of the leaf with node `id`.
     pub(crate) fn by_id(&self, id: u64) -> Option<&RawTensor> {
-        self.place(id).ok().map(|i| &self.by_leaf[i].1)
-    }
-
-    /// Where the leaf with node `id` stands, or belongs.
-    fn place(&self, id: u64) -> std::result::Result<usize, usize> {
-        self.by_leaf.binary_search_by_key(&id, |e| e.0)
+        self.by_leaf.get(&id)
     }
 
     /// Multiplies every gradient by `factor`: the mean over accumulated batches, a clipped norm.
@@ -59,7 +56,7 @@ impl Grads {
     /// # Errors
     /// None for gradients of f32 and f64.
     pub fn scale(&mut self, factor: f64) -> Result<()> {
-        for g in self.iter_raw_mut() {
+        for g in self.by_leaf.values_mut() {
             let taken = std::mem::replace(g, RawTensor::full(&[], 0.0f32));
             *g = super::no_grad(|| arith::scalar_owned(BinaryOp::Mul, taken, factor))?;
         }
@@ -88,44 +85,36 @@ impl Grads {
     }
 
     pub(crate) fn add(&mut self, id: u64, g: RawTensor) -> Result<()> {
-        match self.place(id) {
-            Ok(i) => {
-                let (_, old) = self.by_leaf.remove(i);
-                self.by_leaf.insert(i, (id, arith::accumulate(old, &g)?));
-            }
-            Err(i) => self.by_leaf.insert(i, (id, g)),
-        }
+        let sum = match self.by_leaf.remove(&id) {
+            Some(old) => arith::accumulate(old, &g)?,
+            None => g,
+        };
+        self.by_leaf.insert(id, sum);
         Ok(())
-    }
-
-    /// Notes the gradient of a leaf that has none yet; [`Self::sort`] must follow.
-    pub(crate) fn push(&mut self, id: u64, g: RawTensor) {
-        self.by_leaf.push((id, g));
-    }
-
-    /// Brings what [`Self::push`] noted into order.
-    pub(crate) fn sort(&mut self) {
-        self.by_leaf.sort_unstable_by_key(|e| e.0);
     }
 
     /// Removes the gradient of the leaf with node `id`.
     pub(crate) fn take(&mut self, id: u64) -> Option<RawTensor> {
-        self.place(id).ok().map(|i| self.by_leaf.remove(i).1)
+        self.by_leaf.remove(&id)
+    }
+
+    pub(crate) fn add_leaf(&mut self, leaf: &NodeRef, g: RawTensor) -> Result<()> {
+        self.add(leaf.id(), g)
     }
 
     /// Every gradient, in order of the parameters' creation.
     pub fn iter_raw(&self) -> impl Iterator<Item = &RawTensor> {
-        self.by_leaf.iter().map(|e| &e.1)
+        self.by_leaf.values()
     }
 
     /// Every gradient, replaceable (for clipping).
     pub fn iter_raw_mut(&mut self) -> impl Iterator<Item = &mut RawTensor> {
-        self.by_leaf.iter_mut().map(|e| &mut e.1)
+        self.by_leaf.values_mut()
     }
 }
 
 impl std::fmt::Debug for Grads {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.iter_raw().map(RawTensor::shape)).finish()
+        f.debug_list().entries(self.by_leaf.values().map(RawTensor::shape)).finish()
     }
 }

@@ -41,8 +41,8 @@ impl Pull<'_> {
 
 /// The derivative of one operation: gradients of the inputs from the gradient of the output.
 pub(crate) trait Vjp: Send + Sync {
-    /// Writes the gradient of each input that wants one; `last` frees what was saved on the way.
-    fn pull(&self, cx: &Pull, out: &mut [Option<RawTensor>], last: bool) -> Result<()>;
+    /// Writes the gradient of each input that wants one.
+    fn pull(&self, cx: &Pull, out: &mut [Option<RawTensor>]) -> Result<()>;
     /// Frees what was saved; a later `pull` is an error.
     fn release(&self);
     /// Whether this is a leaf: a parameter, which collects a gradient.
@@ -51,65 +51,46 @@ pub(crate) trait Vjp: Send + Sync {
     }
 }
 
-/// A derivative until it is released.
-struct Saved<F>(RwLock<Option<F>>);
-
-impl<F> Saved<F> {
-    fn new(f: F) -> Self {
-        Self(RwLock::new(Some(f)))
-    }
-
-    /// Runs `call` on the derivative, for the last time or not. No lock is held where it ends.
-    #[inline]
-    fn with<R>(&self, last: bool, call: impl FnOnce(&F) -> Result<R>) -> Result<R> {
-        if last {
-            return call(&self.take().ok_or(Error::GraphConsumed)?);
-        }
-        let f = self.0.read().unwrap_or_else(|e| e.into_inner());
-        call(f.as_ref().ok_or(Error::GraphConsumed)?)
-    }
-
-    fn take(&self) -> Option<F> {
-        self.0.write().unwrap_or_else(|e| e.into_inner()).take()
-    }
-}
-
-struct Fixed<F, const N: usize>(Saved<F>);
+struct Fixed<F, const N: usize>(RwLock<Option<F>>);
 
 impl<F, const N: usize> Vjp for Fixed<F, N>
 where
     F: Fn(&Pull) -> Result<[Option<RawTensor>; N]> + Send + Sync,
 {
-    fn pull(&self, cx: &Pull, out: &mut [Option<RawTensor>], last: bool) -> Result<()> {
-        let grads = self.0.with(last, |f| f(cx))?;
+    fn pull(&self, cx: &Pull, out: &mut [Option<RawTensor>]) -> Result<()> {
+        let f = self.0.read().unwrap_or_else(|e| e.into_inner());
+        let grads = f.as_ref().ok_or(Error::GraphConsumed)?(cx)?;
         for (o, g) in out.iter_mut().zip(grads) {
             *o = g;
         }
         Ok(())
     }
     fn release(&self) {
-        drop(self.0.take());
+        let f = self.0.write().unwrap_or_else(|e| e.into_inner()).take();
+        drop(f);
     }
 }
 
-struct Many<F>(Saved<F>);
+struct Many<F>(RwLock<Option<F>>);
 
 impl<F> Vjp for Many<F>
 where
     F: Fn(&Pull, &mut [Option<RawTensor>]) -> Result<()> + Send + Sync,
 {
-    fn pull(&self, cx: &Pull, out: &mut [Option<RawTensor>], last: bool) -> Result<()> {
-        self.0.with(last, |f| f(cx, out))
+    fn pull(&self, cx: &Pull, out: &mut [Option<RawTensor>]) -> Result<()> {
+        let f = self.0.read().unwrap_or_else(|e| e.into_inner());
+        f.as_ref().ok_or(Error::GraphConsumed)?(cx, out)
     }
     fn release(&self) {
-        drop(self.0.take());
+        let f = self.0.write().unwrap_or_else(|e| e.into_inner()).take();
+        drop(f);
     }
 }
 
 struct Leaf;
 
 impl Vjp for Leaf {
-    fn pull(&self, _: &Pull, _: &mut [Option<RawTensor>], _: bool) -> Result<()> {
+    fn pull(&self, _: &Pull, _: &mut [Option<RawTensor>]) -> Result<()> {
         Ok(())
     }
     fn release(&self) {}
@@ -205,15 +186,9 @@ impl NodeRef {
         self.node().vjp.is_leaf()
     }
 
-    /// Gradients of the inputs; `last` frees the saved values.
-    pub fn pull(
-        &self,
-        grad: &RawTensor,
-        out: &mut [Option<RawTensor>],
-        extra: &RefCell<Grads>,
-        last: bool,
-    ) -> Result<()> {
-        self.node().vjp.pull(&Pull { grad, node: self, extra }, out, last)
+    /// Gradients of the inputs.
+    pub fn pull(&self, grad: &RawTensor, out: &mut [Option<RawTensor>], extra: &RefCell<Grads>) -> Result<()> {
+        self.node().vjp.pull(&Pull { grad, node: self, extra }, out)
     }
 
     /// Frees the saved values.
@@ -288,7 +263,7 @@ pub(crate) fn record<const N: usize>(
     } else {
         Inputs::Many(inputs.iter().map(|t| t.node.clone()).collect())
     };
-    out.node = Some(wrap(inputs, Fixed::<_, N>(Saved::new(vjp))));
+    out.node = Some(wrap(inputs, Fixed::<_, N>(RwLock::new(Some(vjp)))));
     out
 }
 
@@ -299,7 +274,7 @@ pub(crate) fn record_many(
     vjp: impl Fn(&Pull, &mut [Option<RawTensor>]) -> Result<()> + Send + Sync + 'static,
 ) -> RawTensor {
     let inputs = Inputs::Many(inputs.iter().map(|t| t.node.clone()).collect());
-    out.node = Some(wrap(inputs, Many(Saved::new(vjp))));
+    out.node = Some(wrap(inputs, Many(RwLock::new(Some(vjp)))));
     out
 }
 

@@ -38,7 +38,7 @@ pub(crate) fn aligned(
         if a.shape()[i] != b.shape()[j as usize] {
             return Err(names.mismatch(op, (a, i), (b, j as usize)));
         }
-        strides[i] = b.layout().strides()[j as usize];
+        strides[i] = b.layout.strides()[j as usize];
     }
     Ok(Layout::new(a.shape(), &strides[..rank]))
 }
@@ -71,14 +71,10 @@ pub fn binary(op: BinaryOp, a: &RawTensor, b: &RawTensor, plan: &PointwisePlan, 
         let wide = binary(op, &cast::to(a, DType::F32)?, &cast::to(b, DType::F32)?, plan, names)?;
         return cast::to(&wide, a.dtype());
     }
+    // The common case first: one shape, both dense, no broadcasting.
+    let layout = if plan.identity && a.shape() == b.shape() { b.layout } else { aligned(name, a, b, plan, names)? };
     refuse_zero_divisor(op, b)?;
-    let one_shape = plan.identity && a.same_shape(b);
     by_native_number!(name, a.dtype(), T => {
-        // The common case first: one shape, both dense, no broadcasting.
-        if one_shape && let (Some(x), Some(y)) = (a.as_slice::<T>(), b.as_slice::<T>()) {
-            return Ok(a.build_like(|out: &mut [T]| T::dense(op, out, x, y)));
-        }
-        let layout = aligned(name, a, b, plan, names)?;
         let x = a.strided::<T>();
         let y = Strided::new(b.buf.host::<T>(), b.offset, layout);
         Ok(RawTensor::build(a.shape(), |out: &mut [T]| {
@@ -87,7 +83,6 @@ pub fn binary(op: BinaryOp, a: &RawTensor, b: &RawTensor, plan: &PointwisePlan, 
     })
 }
 
-#[inline]
 fn refuse_zero_divisor(op: BinaryOp, b: &RawTensor) -> Result<()> {
     if op == BinaryOp::Div && b.dtype().is_int() && has_zero(b)? {
         return Err(Error::argument("div", "the divisor holds a zero, and integers have no infinity"));
@@ -109,7 +104,7 @@ pub fn binary_owned(
 ) -> Result<RawTensor> {
     let name = op_name(op);
     let reusable = a.dtype() == b.dtype() && !matches!(a.dtype(), DType::F16 | DType::BF16) && !tracks(&[&a, b]);
-    if !reusable || !a.is_contiguous() || !a.is_unique() {
+    if !reusable || !a.layout.is_contiguous() || !a.buf.is_unique() {
         return binary(op, &a, b, plan, names);
     }
     let layout = aligned(name, &a, b, plan, names)?;
@@ -125,26 +120,20 @@ pub fn binary_owned(
 
 /// The recorded form: `b` is broadcast as a view of its own, so that the derivative meets two tensors of one shape.
 fn recorded(op: BinaryOp, a: &RawTensor, b: &RawTensor, plan: &PointwisePlan, names: Names) -> Result<RawTensor> {
-    let seen;
-    let b = if plan.identity && a.same_shape(b) {
-        b
-    } else {
-        seen = broadcast(op_name(op), a, b, plan, names)?;
-        &seen
-    };
-    let out = crate::autograd::no_grad(|| binary(op, a, b, &PointwisePlan::same(a.rank()), names))?;
+    let b = broadcast(op_name(op), a, b, plan, names)?;
+    let out = crate::autograd::no_grad(|| binary(op, a, &b, &PointwisePlan::same(a.rank()), names))?;
     // Each side keeps the other only if it wants a gradient itself.
     let (ga, gb) = (a.requires_grad(), b.requires_grad());
     Ok(match op {
         BinaryOp::Add => {
-            record(out, [a, b], |p| Ok([p.needs(0).then(|| p.grad.clone()), p.needs(1).then(|| p.grad.clone())]))
+            record(out, [a, &b], |p| Ok([p.needs(0).then(|| p.grad.clone()), p.needs(1).then(|| p.grad.clone())]))
         }
-        BinaryOp::Sub => record(out, [a, b], |p| {
+        BinaryOp::Sub => record(out, [a, &b], |p| {
             Ok([p.needs(0).then(|| p.grad.clone()), if p.needs(1) { Some(neg(p.grad)?) } else { None }])
         }),
         BinaryOp::Mul => {
             let (x, y) = (gb.then(|| a.clone()), ga.then(|| b.clone()));
-            record(out, [a, b], move |p| {
+            record(out, [a, &b], move |p| {
                 Ok([
                     y.as_ref().map(|y| same(BinaryOp::Mul, p.grad, y)).transpose()?,
                     x.as_ref().map(|x| same(BinaryOp::Mul, p.grad, x)).transpose()?,
@@ -154,7 +143,7 @@ fn recorded(op: BinaryOp, a: &RawTensor, b: &RawTensor, plan: &PointwisePlan, na
         BinaryOp::Div => {
             let x = gb.then(|| a.clone());
             let y = b.clone();
-            record(out, [a, b], move |p| {
+            record(out, [a, &b], move |p| {
                 // d(x/y) = g/y for x, -(g/y) x/y for y.
                 let g = same(BinaryOp::Div, p.grad, &y)?;
                 let gy = match &x {
@@ -166,7 +155,7 @@ fn recorded(op: BinaryOp, a: &RawTensor, b: &RawTensor, plan: &PointwisePlan, na
         }
         BinaryOp::Maximum | BinaryOp::Minimum => {
             let (x, y) = (a.clone(), b.clone());
-            record(out, [a, b], move |p| {
+            record(out, [a, &b], move |p| {
                 // The side that was taken gets the gradient; an exact tie is split evenly.
                 let share = |from: &RawTensor, other: &RawTensor| -> Result<RawTensor> {
                     let w = extremum_weight(op, from, other)?;
@@ -180,7 +169,7 @@ fn recorded(op: BinaryOp, a: &RawTensor, b: &RawTensor, plan: &PointwisePlan, na
         }
         BinaryOp::Pow => {
             let (x, y) = (a.clone(), b.clone());
-            record(out, [a, b], move |p| {
+            record(out, [a, &b], move |p| {
                 // d x^y = y x^(y-1) dx + x^y ln(x) dy.
                 let gx = if p.needs(0) {
                     let e = scalar(BinaryOp::Sub, &y, 1.0)?;
@@ -260,7 +249,7 @@ pub fn scalar_owned(op: BinaryOp, mut x: RawTensor, s: f64) -> Result<RawTensor>
         return Err(Error::argument("div", "the divisor is zero, and integers have no infinity"));
     }
     let recorded = tracks(&[&x]);
-    let in_place = !recorded && x.is_contiguous() && x.is_unique();
+    let in_place = !recorded && x.layout.is_contiguous() && x.buf.is_unique();
     if in_place {
         x.node = None;
         by_native_number!(name, x.dtype(), T => {

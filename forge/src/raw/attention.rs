@@ -108,7 +108,7 @@ fn spread(t: &RawTensor, map: &[Option<usize>], shape: &[usize]) -> RawTensor {
     let (mut strides, mut places) = ([0; MAX_RANK], [NONE; MAX_RANK]);
     for (i, m) in map.iter().enumerate() {
         if let Some(a) = *m {
-            strides[i] = t.layout().strides()[a];
+            strides[i] = t.layout.strides()[a];
             places[i] = a as u8;
         }
     }
@@ -218,7 +218,7 @@ struct Held {
 impl Held {
     fn new(t: &Operands) -> Self {
         let rows = |t: &RawTensor| {
-            if t.layout().strides()[3] == 1 || t.shape()[3] <= 1 { t.detach() } else { t.compacted() }
+            if t.layout.strides()[3] == 1 || t.shape()[3] <= 1 { t.detach() } else { t.compacted() }
         };
         let (bias, sinks) = (t.bias.as_ref().map(RawTensor::detach), t.sinks.as_ref().map(dense));
         Self { q: rows(&t.q), k: rows(&t.k), v: rows(&t.v), bias, sinks }
@@ -240,13 +240,13 @@ impl Held {
     /// Runs `f` on the kernel's view of the problem.
     fn with<T: kernel::Float, R>(&self, t: &Task, f: impl FnOnce(&Problem<T>) -> R) -> R {
         let operand = |x: &'_ RawTensor| {
-            let s = x.layout().strides();
+            let s = x.layout.strides();
             (x.offset, s[0], s[1], s[2])
         };
         let make = |x, (offset, batch, row, head)| Operand { data: x, offset, batch, row, head };
         let slopes: Option<Vec<T>> = t.slopes.as_ref().map(|s| s.iter().map(|&v| T::from_f64(v)).collect());
         let bias = self.bias.as_ref().map(|b| {
-            let s = b.layout().strides();
+            let s = b.layout.strides();
             Bias { data: b.buf.host::<T>(), offset: b.offset, strides: [s[0], s[1], s[2], s[3]] }
         });
         f(&Problem {
@@ -378,7 +378,7 @@ fn composed(t: &Operands, task: &Task) -> Result<RawTensor> {
     let mask = visible(task, queries, heads, keys, s.dtype());
     let mask = shape::split(&mask, super::At { axis: 1, keys: &[] }, &parts)?;
     let mut strides = vec![0];
-    strides.extend_from_slice(mask.layout().strides());
+    strides.extend_from_slice(mask.layout.strides());
     s = fused::add(&s, &shape::broadcast_view(&mask, Layout::new(&full, &strides), &[NONE, 0, 1, 2, 3]))?;
     let sinks = t.sinks.as_ref().map(|v| shape::split(&along(v, &[b, queries, heads], 2), head, &parts)).transpose()?;
     let p = softmax::from_parts(&s, 4, sinks.as_ref())?;

@@ -30,7 +30,7 @@ pub fn contract(
     // Each side is kept only if the other wants a gradient.
     let a = r.requires_grad().then(|| l.clone());
     let b = l.requires_grad().then(|| r.clone());
-    let (ls, rs) = (*l.layout(), *r.layout());
+    let (ls, rs) = (l.layout, r.layout);
     let plan = *plan;
     Ok(record(out, [l, r], move |p| {
         let nameless = Names { lhs: &[], rhs: &[] };
@@ -124,7 +124,7 @@ fn product<T: gemm::GemmFloat>(l: &RawTensor, r: &RawTensor, plan: &ContractPlan
     let (r, rmap) = presum(r, plan, 1)?;
     let out_rank = plan.out_rank as usize;
     let stride_of =
-        |t: &RawTensor, map: &[u8], p: u8| if p == NONE { 0 } else { t.layout().strides()[map[p as usize] as usize] };
+        |t: &RawTensor, map: &[u8], p: u8| if p == NONE { 0 } else { t.layout.strides()[map[p as usize] as usize] };
     let size_of = |t: &RawTensor, map: &[u8], p: u8| t.shape()[map[p as usize] as usize];
     let mut shape = [0usize; 16];
     for (i, s) in shape[..out_rank].iter_mut().enumerate() {

@@ -492,7 +492,7 @@ pub fn conv_transpose(
         return Ok(out);
     }
     let (sx, sw) = (w.requires_grad().then(|| x.clone()), x.requires_grad().then(|| w.clone()));
-    let layout = *b.layout();
+    let layout = b.layout;
     Ok(record(out, [x, w, b], move |p| {
         let [gx, gw] = plan.pull(p.grad, sx.as_ref(), sw.as_ref())?;
         let gb = if p.needs(2) {

@@ -43,8 +43,8 @@ pub fn side(
 #[must_use]
 pub fn unfold(x: &RawTensor, axis: usize, side: &Side) -> RawTensor {
     let base = if side.pad == 0 { x.detach() } else { padded(x, axis, side) };
-    let step = base.layout().strides()[axis];
-    let windows = base.layout().resized(axis, side.output, step * side.stride as isize);
+    let step = base.layout.strides()[axis];
+    let windows = base.layout.resized(axis, side.output, step * side.stride as isize);
     let out = base.view(windows.with(x.rank(), side.taps, step * side.dilation as isize), base.offset);
     if !tracks(&[x]) {
         return out;

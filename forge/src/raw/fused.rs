@@ -11,7 +11,7 @@ use forge_kernels::{DType, Layout, MAX_RANK};
 
 /// The elements dense in row-major order, without a graph; not copied when they are already.
 pub(crate) fn dense(x: &RawTensor) -> RawTensor {
-    if x.is_contiguous() { x.detach() } else { x.compacted() }
+    if x.layout.is_contiguous() { x.detach() } else { x.compacted() }
 }
 
 /// The order of axes that puts `axis` last.
@@ -29,7 +29,7 @@ pub(crate) fn last(rank: usize, axis: usize) -> ([u8; MAX_RANK], [u8; MAX_RANK])
 /// A vector along axis `axis`, seen over `shape` (a recorded view).
 pub(crate) fn along(v: &RawTensor, shape: &[usize], axis: usize) -> RawTensor {
     let (mut strides, mut map) = ([0; MAX_RANK], [NONE; MAX_RANK]);
-    strides[axis] = v.layout().strides()[0];
+    strides[axis] = v.layout.strides()[0];
     map[axis] = 0;
     let n = shape.len();
     super::shape::broadcast_view(v, Layout::new(shape, &strides[..n]), &map[..n])

@@ -100,7 +100,7 @@ fn along(
     let mut sizes = x.shape().to_vec();
     let mut strides = vec![0; x.rank()];
     sizes[at.axis] = view.shape()[shared];
-    strides[at.axis] = view.layout().strides()[shared];
+    strides[at.axis] = view.layout.strides()[shared];
     let mut next = 0;
     for (i, &j) in p.shared[..x.rank()].iter().enumerate() {
         if j == NONE {
@@ -109,7 +109,7 @@ fn along(
         if view.shape()[next] != x.shape()[i] {
             return Err(names.mismatch(op, (x, i), (&index, j as usize)));
         }
-        strides[i] = view.layout().strides()[next];
+        strides[i] = view.layout.strides()[next];
         next += 1;
     }
     Ok(view.view(Layout::new(&sizes, &strides), view.offset))

@@ -163,7 +163,7 @@ fn losses(x: &RawTensor, w: &RawTensor, t: Arc<Spec>, spread: bool) -> Result<Ra
 
 /// The weight as a matrix.
 fn matrix<T: Float>(w: &RawTensor) -> MatRef<'_, T> {
-    let (shape, strides) = (w.shape(), w.layout().strides());
+    let (shape, strides) = (w.shape(), w.layout.strides());
     let (row_stride, col_stride) = (strides[0], strides[1]);
     MatRef { data: w.buf.host::<T>(), offset: w.offset, rows: shape[0], cols: shape[1], row_stride, col_stride }
 }

@@ -7,11 +7,7 @@ use crate::autograd::NodeRef;
 use crate::error::{Error, Result, axes_text};
 use forge_axes::Key;
 use forge_kernels::buffer::Buffer;
-use forge_kernels::shaped::{Payload, Shaped, Slots};
 use forge_kernels::{DType, Element, Layout, Strided, elementwise};
-use std::cell::RefCell;
-use std::ops::{Deref, DerefMut};
-use std::thread::LocalKey;
 
 pub mod arith;
 pub mod assemble;
@@ -40,43 +36,13 @@ pub mod softmax;
 pub mod unary;
 mod unbind;
 
-/// A tensor without axis names: what every typed and erased tensor holds. One pointer, shared by its clones.
+/// A tensor without axis names: what every typed and erased tensor holds.
 #[derive(Clone)]
-pub struct RawTensor(Shaped<Body>);
-
-/// What a tensor holds beside its layout.
-#[derive(Clone)]
-pub struct Body {
+pub struct RawTensor {
     pub(crate) buf: Buffer,
-    /// Where in the buffer the first element lies.
+    pub(crate) layout: Layout,
     pub(crate) offset: usize,
     pub(crate) node: Option<NodeRef>,
-}
-
-thread_local! {
-    static SLOTS: RefCell<Slots<Body>> = const { RefCell::new(Slots::new()) };
-}
-
-impl Payload for Body {
-    fn slots() -> &'static LocalKey<RefCell<Slots<Self>>> {
-        &SLOTS
-    }
-}
-
-impl Deref for RawTensor {
-    type Target = Body;
-    #[inline]
-    fn deref(&self) -> &Body {
-        &self.0
-    }
-}
-
-/// Changing a part of a shared tensor gives it a body of its own first.
-impl DerefMut for RawTensor {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut Body {
-        self.0.make_mut()
-    }
 }
 
 /// Where an operation on one axis works, with the names for its error messages.
@@ -174,19 +140,10 @@ pub(crate) use {by_dtype, by_float, by_native_number};
 impl RawTensor {
     /// A dense tensor of `shape` whose elements `fill` writes. (They are initialised, with unspecified values.)
     pub fn build<T: Element>(shape: &[usize], fill: impl FnOnce(&mut [T])) -> Self {
-        Self::filled(shape, element_count(shape), fill)
-    }
-
-    fn filled<T: Element>(shape: &[usize], len: usize, fill: impl FnOnce(&mut [T])) -> Self {
-        let mut buf = Buffer::new(T::DTYPE, len);
+        let layout = Layout::contiguous(shape);
+        let mut buf = Buffer::new(T::DTYPE, element_count(shape));
         fill(buf.host_mut::<T>().expect("new memory has one owner"));
-        Self(Shaped::contiguous(shape, Body { buf, offset: 0, node: None }))
-    }
-
-    /// [`Self::build`] in this tensor's shape.
-    #[inline]
-    pub(crate) fn build_like<T: Element>(&self, fill: impl FnOnce(&mut [T])) -> Self {
-        Self::filled(self.shape(), self.len(), fill)
+        Self { buf, layout, offset: 0, node: None }
     }
 
     /// A copy of `data` with `shape`.
@@ -198,8 +155,7 @@ impl RawTensor {
     /// `owner`'s memory with `shape`, not copied.
     pub fn from_owner<T: Element, O: AsRef<[T]> + Send + Sync + 'static>(shape: &[usize], owner: O) -> Result<Self> {
         Self::check_len("from_owner", shape, owner.as_ref().len(), &[])?;
-        let buf = Buffer::foreign::<T, O>(owner);
-        Ok(Self(Shaped::contiguous(shape, Body { buf, offset: 0, node: None })))
+        Ok(Self { buf: Buffer::foreign::<T, O>(owner), layout: Layout::contiguous(shape), offset: 0, node: None })
     }
 
     pub(crate) fn check_len(op: &'static str, shape: &[usize], found: usize, keys: &[Key]) -> Result<()> {
@@ -224,50 +180,31 @@ impl RawTensor {
     /// Size of each axis.
     #[inline]
     pub fn shape(&self) -> &[usize] {
-        self.layout().shape()
-    }
-
-    /// Whether `other` has the same sizes. (A loop: the few sizes are not worth a call.)
-    #[inline]
-    pub(crate) fn same_shape(&self, other: &Self) -> bool {
-        let (a, b) = (self.shape(), other.shape());
-        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b)
+        self.layout.shape()
     }
 
     /// Number of axes.
     #[inline]
     pub fn rank(&self) -> usize {
-        self.layout().rank()
+        self.layout.rank()
     }
 
     /// Number of elements.
     #[inline]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.layout.len()
     }
 
     /// Whether there is no element.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.layout.is_empty()
     }
 
     /// Shape and strides.
     #[inline]
     pub fn layout(&self) -> &Layout {
-        self.0.layout()
-    }
-
-    /// Whether the elements lie dense in row-major order.
-    #[inline]
-    pub fn is_contiguous(&self) -> bool {
-        self.0.is_contiguous()
-    }
-
-    /// Whether nobody shares the elements, so that they may be overwritten.
-    #[inline]
-    pub(crate) fn is_unique(&self) -> bool {
-        self.0.is_unique() && self.buf.is_unique()
+        &self.layout
     }
 
     /// The elements, seen through the layout.
@@ -276,13 +213,13 @@ impl RawTensor {
     /// When `T` is not the dtype.
     #[inline]
     pub fn strided<T: Element>(&self) -> Strided<'_, T> {
-        Strided::new(self.buf.host::<T>(), self.offset, *self.layout())
+        Strided::new(self.buf.host::<T>(), self.offset, self.layout)
     }
 
     /// The elements as a slice, when they lie dense in row-major order.
     #[inline]
     pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
-        if !self.is_contiguous() {
+        if !self.layout.is_contiguous() {
             return None;
         }
         let n = self.len();
@@ -292,7 +229,7 @@ impl RawTensor {
     /// The elements as a writable slice, when they lie dense and nobody shares them.
     #[inline]
     pub(crate) fn as_mut_slice<T: Element>(&mut self) -> Option<&mut [T]> {
-        if !self.is_contiguous() {
+        if !self.layout.is_contiguous() {
             return None;
         }
         let (n, o) = (self.len(), self.offset);
@@ -318,7 +255,7 @@ impl RawTensor {
     /// The same values, dense in row-major order; not copied when they are already. Carries the gradient through.
     #[must_use]
     pub fn contiguous(&self) -> Self {
-        if self.is_contiguous() {
+        if self.layout.is_contiguous() {
             return self.clone();
         }
         let mut t = self.compacted();
@@ -336,16 +273,13 @@ impl RawTensor {
 
     /// The same memory under another layout; `node` stays behind.
     pub(crate) fn view(&self, layout: Layout, offset: usize) -> Self {
-        Self(Shaped::new(&layout, Body { buf: self.buf.clone(), offset, node: None }))
+        Self { buf: self.buf.clone(), layout, offset, node: None }
     }
 
     /// The same values, cut off from the graph.
     #[must_use]
     pub fn detach(&self) -> Self {
-        if self.node.is_none() {
-            return self.clone();
-        }
-        Self(Shaped::new(self.layout(), Body { buf: self.buf.clone(), offset: self.offset, node: None }))
+        Self { buf: self.buf.clone(), layout: self.layout, offset: self.offset, node: None }
     }
 
     /// Whether a gradient flows through this value.

@@ -48,7 +48,7 @@ pub fn sum(x: &RawTensor, axes: &[usize]) -> Result<RawTensor> {
         return Ok(out);
     }
     let axes: ArrayVec<usize, MAX_RANK> = axes.iter().copied().collect();
-    let full = *x.layout();
+    let full = x.layout;
     Ok(record(out, [x], move |p| Ok([Some(repeat_along(p.grad, &axes, full.shape()))])))
 }
 
@@ -59,7 +59,7 @@ fn reduced<T: forge_kernels::Element, U: forge_kernels::Element>(
     f: impl FnOnce(&mut [U], &forge_kernels::Strided<T>, usize),
 ) -> RawTensor {
     let (kept, order) = kept_first(x.rank(), axes);
-    let layout = x.layout().permuted(&order);
+    let layout = x.layout.permuted(&order);
     let v = forge_kernels::Strided::new(x.buf.host::<T>(), x.offset, layout);
     RawTensor::build(&layout.shape()[..kept], |out| f(out, &v, kept))
 }
@@ -347,7 +347,7 @@ pub(crate) fn pick(x: &RawTensor, axes: &[usize], at: &RawTensor) -> RawTensor {
     let k = at.shape()[kept..].iter().product();
     let at = at.contiguous();
     let out = by_dtype!(x.dtype(), T => {
-        let v = forge_kernels::Strided::new(x.buf.host::<T>(), x.offset, x.layout().permuted(&order));
+        let v = forge_kernels::Strided::new(x.buf.host::<T>(), x.offset, x.layout.permuted(&order));
         let places = at.as_slice::<i64>().expect("just made dense");
         RawTensor::build(at.shape(), |out: &mut [T]| kernel::pick(out, &v, kept, places, k))
     });
@@ -397,7 +397,7 @@ pub(crate) fn repeat_along(g: &RawTensor, axes: &[usize], full: &[usize]) -> Raw
             strides.push(0);
         } else {
             map.push(next as u8);
-            strides.push(g.layout().strides()[next]);
+            strides.push(g.layout.strides()[next]);
             next += 1;
         }
     }

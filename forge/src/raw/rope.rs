@@ -345,7 +345,7 @@ fn skewed(l: &Layout, offset: usize, query: usize, relative: usize, keys: usize)
 }
 
 fn skew(x: &RawTensor, query: usize, relative: usize, keys: usize) -> RawTensor {
-    let (l, o) = skewed(x.layout(), x.offset, query, relative, keys);
+    let (l, o) = skewed(&x.layout, x.offset, query, relative, keys);
     let out = x.view(l, o);
     if !tracks(&[x]) {
         return out;

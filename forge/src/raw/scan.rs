@@ -70,7 +70,7 @@ pub(crate) fn cumprod_before(x: &RawTensor, axis: usize, reverse: bool) -> Resul
 
 /// A tensor of size 1 on every axis but `axis`, repeated to `shape`.
 fn repeat_ones(edge: &RawTensor, shape: &[usize], axis: usize) -> RawTensor {
-    let mut l = *edge.layout();
+    let mut l = edge.layout;
     for (a, &n) in shape.iter().enumerate() {
         if a != axis {
             l = l.resized(a, n, 0);

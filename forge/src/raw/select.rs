@@ -12,7 +12,7 @@ use forge_kernels::{DType, Layout, Strided};
 /// The layout of `x` with axis `axis` last.
 fn lanes(x: &RawTensor, axis: usize) -> Layout {
     let order: Vec<u8> = (0..x.rank()).filter(|&a| a != axis).chain([axis]).map(|a| a as u8).collect();
-    x.layout().permuted(&order)
+    x.layout.permuted(&order)
 }
 
 /// A tensor whose last axis belongs at position `axis`, put there (a view).

@@ -10,7 +10,7 @@ use forge_kernels::{Layout, MAX_RANK, elementwise};
 /// The axes in another order: axis `i` of the result is axis `order[i]` of `x`.
 #[must_use]
 pub fn permute(x: &RawTensor, order: &[u8]) -> RawTensor {
-    let out = x.view(x.layout().permuted(order), x.offset);
+    let out = x.view(x.layout.permuted(order), x.offset);
     if !tracks(&[x]) {
         return out;
     }
@@ -43,7 +43,7 @@ pub fn broadcast(op: &'static str, x: &RawTensor, sizes: &[usize], map: &[u8], k
             let what = format!("axis `{}` has size {n}, not {}, and size 1 does not stretch", keys[i].name, sizes[i]);
             return Err(Error::argument(op, what));
         }
-        strides[i] = x.layout().strides()[m as usize];
+        strides[i] = x.layout.strides()[m as usize];
     }
     Ok(broadcast_view(x, Layout::new(sizes, &strides[..map.len()]), map))
 }
@@ -74,7 +74,7 @@ pub fn expand(x: &RawTensor, at: At, n: usize) -> Result<RawTensor> {
             ),
         ));
     }
-    let out = x.view(x.layout().resized(at.axis, n, 0), x.offset);
+    let out = x.view(x.layout.resized(at.axis, n, 0), x.offset);
     if !tracks(&[x]) {
         return Ok(out);
     }
@@ -85,7 +85,7 @@ pub fn expand(x: &RawTensor, at: At, n: usize) -> Result<RawTensor> {
 /// A new axis of size 1 before position `at`.
 #[must_use]
 pub fn insert(x: &RawTensor, at: usize) -> RawTensor {
-    let out = x.view(x.layout().with(at, 1, 0), x.offset);
+    let out = x.view(x.layout.with(at, 1, 0), x.offset);
     if !tracks(&[x]) {
         return out;
     }
@@ -93,7 +93,7 @@ pub fn insert(x: &RawTensor, at: usize) -> RawTensor {
 }
 
 fn drop_axis(x: &RawTensor, axis: usize) -> RawTensor {
-    let out = x.view(x.layout().without(axis), x.offset);
+    let out = x.view(x.layout.without(axis), x.offset);
     if !tracks(&[x]) {
         return out;
     }
@@ -125,8 +125,8 @@ pub fn split(x: &RawTensor, at: At, sizes: &[usize]) -> Result<RawTensor> {
             format!("axis `{}` of size {whole} cannot be split into {sizes:?}", at.name()),
         ));
     }
-    let mut l = x.layout().without(at.axis);
-    let mut stride = x.layout().strides()[at.axis];
+    let mut l = x.layout.without(at.axis);
+    let mut stride = x.layout.strides()[at.axis];
     for &n in sizes.iter().rev() {
         l = l.with(at.axis, n, stride);
         stride *= n as isize;
@@ -141,7 +141,7 @@ pub fn split(x: &RawTensor, at: At, sizes: &[usize]) -> Result<RawTensor> {
 
 /// `n` adjacent axes from `axis` joined into one; a view when their strides chain.
 pub(crate) fn join(x: &RawTensor, axis: usize, n: usize) -> RawTensor {
-    let (shape, strides) = (x.shape(), x.layout().strides());
+    let (shape, strides) = (x.shape(), x.layout.strides());
     let parts = axis..axis + n;
     let size: usize = shape[parts.clone()].iter().product();
     // The stride of the joined axis, if there is one.
@@ -157,9 +157,9 @@ pub(crate) fn join(x: &RawTensor, axis: usize, n: usize) -> RawTensor {
             Some(_) => chains = false,
         }
     }
-    let base = if chains || size == 0 { x.detach() } else { x.compacted() };
-    let step = if chains { step.map_or(0, |s| s.0) } else { base.layout().strides()[axis + n - 1] };
-    let mut l = *base.layout();
+    let base = if chains || size == 0 { x.view(x.layout, x.offset) } else { x.compacted() };
+    let step = if chains { step.map_or(0, |s| s.0) } else { base.layout.strides()[axis + n - 1] };
+    let mut l = base.layout;
     for _ in parts {
         l = l.without(axis);
     }
@@ -167,7 +167,7 @@ pub(crate) fn join(x: &RawTensor, axis: usize, n: usize) -> RawTensor {
     if !tracks(&[x]) {
         return out;
     }
-    let from = *x.layout();
+    let from = x.layout;
     record(out, [x], move |p| Ok([Some(split(p.grad, At { axis, keys: &[] }, &from.shape()[axis..axis + n])?)]))
 }
 
@@ -181,12 +181,12 @@ pub fn merge(x: &RawTensor, order: &[u8], axis: usize, n: usize) -> RawTensor {
 /// The elements in row-major order under another shape.
 pub fn reshape(x: &RawTensor, shape: &[usize]) -> Result<RawTensor> {
     RawTensor::check_len("reshape", shape, x.len(), &[])?;
-    let dense = if x.is_contiguous() { x.detach() } else { x.compacted() };
+    let dense = if x.layout.is_contiguous() { x.view(x.layout, x.offset) } else { x.compacted() };
     let out = dense.view(Layout::contiguous(shape), dense.offset);
     if !tracks(&[x]) {
         return Ok(out);
     }
-    let from = *x.layout();
+    let from = x.layout;
     Ok(record(out, [x], move |p| Ok([Some(reshape(p.grad, from.shape())?)])))
 }
 
@@ -216,12 +216,12 @@ impl Cut {
 }
 
 fn cut(x: &RawTensor, cut_: Cut) -> RawTensor {
-    let (l, o) = cut_.apply(x.layout(), x.offset);
+    let (l, o) = cut_.apply(&x.layout, x.offset);
     let out = x.view(l, o);
     if !tracks(&[x]) {
         return out;
     }
-    let from = *x.layout();
+    let from = x.layout;
     record(out, [x], move |p| Ok([Some(uncut(p.grad, from.shape(), cut_))]))
 }
 
@@ -319,7 +319,7 @@ pub(crate) fn spread(x: &RawTensor, map: &[u8], other: &RawTensor, other_map: &[
             shape[i] = other.shape()[other_map[i] as usize];
         } else {
             shape[i] = x.shape()[map[i] as usize];
-            strides[i] = x.layout().strides()[map[i] as usize];
+            strides[i] = x.layout.strides()[map[i] as usize];
         }
     }
     broadcast_view(x, Layout::new(&shape[..map.len()], &strides[..map.len()]), map)

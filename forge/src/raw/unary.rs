@@ -12,9 +12,11 @@ pub fn unary(op: UnaryOp, x: &RawTensor, p: f64, name: &'static str) -> Result<R
     if matches!(x.dtype(), DType::F16 | DType::BF16) {
         return cast::to(&unary(op, &cast::to(x, DType::F32)?, p, name)?, x.dtype());
     }
-    let out = by_float!(name, x.dtype(), T => match x.as_slice::<T>() {
-        Some(dense) => x.build_like(|out: &mut [T]| T::dense(op, p as T, out, dense)),
-        None => RawTensor::build(x.shape(), |out: &mut [T]| T::unary(op, p as T, out, &x.strided::<T>())),
+    let out = by_float!(name, x.dtype(), T => {
+        let v = x.strided::<T>();
+        RawTensor::build(x.shape(), |out: &mut [T]| {
+            T::unary(op, p as T, out, &v);
+        })
     });
     if !tracks(&[x]) {
         return Ok(out);
@@ -28,7 +30,7 @@ pub fn unary(op: UnaryOp, x: &RawTensor, p: f64, name: &'static str) -> Result<R
 
 /// [`unary`] that may overwrite `x`'s memory when nobody shares it.
 pub fn unary_owned(op: UnaryOp, mut x: RawTensor, p: f64, name: &'static str) -> Result<RawTensor> {
-    if !x.dtype().is_differentiable() || tracks(&[&x]) || !x.is_contiguous() || !x.is_unique() {
+    if !x.dtype().is_differentiable() || tracks(&[&x]) || !x.layout.is_contiguous() || !x.buf.is_unique() {
         return unary(op, &x, p, name);
     }
     x.node = None;

@@ -49,7 +49,29 @@ pub enum QuantError {
         /// The format.
         format: Format,
     },
-    /// An operand of a product does not have the size that the others ask for.
+    /// The format can be read, not written.
+    NoEncoder {
+        /// The format.
+        format: Format,
+    },
+    /// An element is not finite, where elements share a scale.
+    NotFinite {
+        /// The element.
+        index: usize,
+    },
+    /// An importance is negative, not finite or above `2^40`.
+    BadImportance {
+        /// The column.
+        index: usize,
+    },
+    /// Elements are so large that the scale of their block overflows.
+    ScaleOverflow {
+        /// The format.
+        format: Format,
+        /// The first element of the block.
+        index: usize,
+    },
+    /// An operand does not have the size that the others ask for.
     WrongLength {
         /// Which operand.
         what: &'static str,
@@ -79,6 +101,14 @@ impl fmt::Display for QuantError {
             }
             Self::TooLarge { format, len } => write!(f, "{len} elements of {format} are more than memory can address"),
             Self::NotReal { format } => write!(f, "{format} holds integers, not weights"),
+            Self::NoEncoder { format } => write!(f, "{format} can be read but not written; store it in another format"),
+            Self::NotFinite { index } => {
+                write!(f, "element {index} is not finite, and others share its scale; repair the weights")
+            }
+            Self::BadImportance { index } => write!(f, "the importance of column {index} must be from 0 to 2^40"),
+            Self::ScaleOverflow { format, index } => {
+                write!(f, "the scale of the {format} block at element {index} overflows; scale the elements down")
+            }
             Self::WrongLength { what, expected, found } => {
                 write!(f, "{what} must have {expected} elements, but has {found}")
             }

@@ -1,6 +1,6 @@
 //! Block-quantised weights: the formats of ggml, byte for byte.
 //!
-//! - [`Format`] says how elements are stored, [`decode()`] reads them to single precision.
+//! - [`Format`] says how elements are stored, [`decode()`] reads them to single precision, [`encode()`] writes them.
 //! - [`Matrix`] views the weights of a layer, [`matmul`] multiplies activations with them.
 
 mod activation;
@@ -8,6 +8,7 @@ mod bytes;
 mod decode;
 mod dense;
 mod dot;
+mod encode;
 mod error;
 mod format;
 mod levels;
@@ -16,6 +17,7 @@ mod points;
 mod product;
 
 pub use decode::decode;
+pub use encode::encode;
 pub use error::QuantError;
 pub use format::Format;
 pub use matrix::Matrix;

@@ -5,5 +5,6 @@
 #![allow(clippy::print_stderr, reason = "a test that skips says so")]
 
 mod decode;
+mod encode;
 mod golden;
 mod product;
